@@ -1,0 +1,3 @@
+//! Wallgrind: one benchmark, two meters.
+
+pub mod block;

@@ -1,0 +1,2 @@
+//! The `wallgrind` command.
+fn main() {}
