@@ -1,3 +1,27 @@
 //! Wallgrind: one benchmark, two meters.
 
+pub mod error;
+pub mod units;
+
+pub mod scenario;
+
+pub mod families;
+
+pub mod machine;
+pub mod plan;
+pub mod samples;
+
+pub mod measure;
+pub mod stats;
+pub mod store;
+
+pub mod report;
+
+mod flow;
+
 pub mod block;
+pub mod tls;
+
+pub use flow::main;
+pub use scenario::{Bencher, Need, Party, Pipe, Suite, Turn};
+pub use units::{Bytes, Elements};

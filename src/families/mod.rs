@@ -1,0 +1,3 @@
+//! The suites that come with wallgrind; this is their only list.
+
+pub mod tls;

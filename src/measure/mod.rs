@@ -1,0 +1,14 @@
+//! The meters: what start and stop of a region mean. A clock read in this
+//! process, or a request, a difference or a snapshot under Valgrind.
+//!
+//! A meter takes a [`Scenario`](crate::scenario::Scenario) and settings, and
+//! gives an [`Outcome`] of raw series; it never prints and never writes records.
+
+mod outcome;
+mod smoke;
+pub mod valgrind;
+mod walltime;
+
+pub use outcome::{Failure, Outcome};
+pub use smoke::smoke;
+pub use walltime::{ClockFacts, walltime};

@@ -1,0 +1,128 @@
+//! The suite: where scenarios are registered, and checked for doubles.
+//!
+//! Neighbours: `families` and strangers' crates fill it; `flow` runs it.
+
+use std::collections::BTreeSet;
+
+use super::bencher::Bencher;
+use super::id::ScenarioId;
+use super::spec::Scenario;
+use crate::error::{Error, Kind, Result};
+
+/// All scenarios of one bench target, in the order of registration.
+#[derive(Debug, Default)]
+pub struct Suite {
+    scenarios: Vec<Scenario>,
+    errors: Vec<Error>,
+}
+
+impl Suite {
+    /// An empty suite.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a scenario. The returned [`Scenario`] takes parameters,
+    /// parties and needs. A wrong or double name is reported when the suite starts.
+    pub fn bench<F>(&mut self, name: impl Into<String>, body: F) -> &mut Scenario
+    where
+        F: Fn(&mut Bencher<'_>) -> anyhow::Result<()> + Send + Sync + 'static,
+    {
+        let name = name.into();
+        let id = ScenarioId::new(name.as_str()).unwrap_or_else(|error| {
+            self.errors.push(error);
+            ScenarioId::invalid()
+        });
+        let at = self.scenarios.len();
+        self.scenarios.push(Scenario::new(id, Box::new(body)));
+        &mut self.scenarios[at]
+    }
+
+    /// A group: all names registered through it start with `prefix::`.
+    pub fn group(&mut self, prefix: impl Into<String>) -> Group<'_> {
+        Group { suite: self, prefix: prefix.into() }
+    }
+
+    /// The scenarios in the order of registration.
+    ///
+    /// # Errors
+    /// [`Kind::Suite`] for an invalid name, a double, or a name that is a
+    /// substring of another one (explorers filter by substring).
+    pub fn finish(self) -> Result<Vec<Scenario>> {
+        if let Some(error) = self.errors.into_iter().next() {
+            return Err(error);
+        }
+        let mut seen = BTreeSet::new();
+        for scenario in &self.scenarios {
+            if !seen.insert(scenario.id().as_str()) {
+                return Err(Error::new(Kind::Suite, format!("two scenarios are called {}", scenario.id())));
+            }
+        }
+        match within_another(&self.scenarios) {
+            Some((short, long)) => Err(Error::new(
+                Kind::Suite,
+                format!("scenario name {short} is part of {long}, and test explorers filter by substring"),
+            )
+            .hint("make the names of equal length, such as qd001 and qd128")),
+            None => Ok(self.scenarios),
+        }
+    }
+}
+
+/// The first name that is a substring of another. Sorting by length first
+/// keeps this cheap for the usual case of names of one length.
+fn within_another(scenarios: &[Scenario]) -> Option<(&str, &str)> {
+    let mut names: Vec<&str> = scenarios.iter().map(|s| s.id().as_str()).collect();
+    names.sort_by_key(|name| name.len());
+    names.iter().enumerate().find_map(|(i, short)| {
+        let longer = names[i + 1..].iter().find(|long| long.len() > short.len() && long.contains(short))?;
+        Some((*short, *longer))
+    })
+}
+
+/// Scenarios under one prefix.
+#[derive(Debug)]
+pub struct Group<'a> {
+    suite: &'a mut Suite,
+    prefix: String,
+}
+
+impl Group<'_> {
+    /// Registers `prefix::name`; see [`Suite::bench`].
+    pub fn bench<F>(&mut self, name: impl AsRef<str>, body: F) -> &mut Scenario
+    where
+        F: Fn(&mut Bencher<'_>) -> anyhow::Result<()> + Send + Sync + 'static,
+    {
+        self.suite.bench(format!("{}::{}", self.prefix, name.as_ref()), body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Suite;
+
+    fn names(list: &[&str]) -> Result<usize, String> {
+        let mut suite = Suite::new();
+        for name in list {
+            suite.bench(*name, |b| b.iter(|| 1));
+        }
+        suite.finish().map(|s| s.len()).map_err(|e| e.report())
+    }
+
+    #[test]
+    fn refuses_doubles_parts_and_bad_names() {
+        assert_eq!(names(&["io::qd001", "io::qd128"]), Ok(2));
+        assert!(names(&["a::b", "a::b"]).is_err_and(|e| e.contains("two scenarios")));
+        assert!(names(&["io::qd1", "io::qd128"]).is_err_and(|e| e.contains("is part of io::qd128")));
+        assert!(names(&["ok", "Not"]).is_err_and(|e| e.contains("\"Not\"")));
+    }
+
+    #[test]
+    fn a_group_puts_its_prefix_in_front() {
+        let mut suite = Suite::new();
+        suite.group("g::h").bench("x", |b| b.iter(|| 1)).param("size", 3);
+        let all = suite.finish().expect("one valid scenario");
+        assert_eq!(all[0].id().as_str(), "g::h::x");
+        assert_eq!(all[0].params_stated(), [("size".to_string(), "3".to_string())]);
+    }
+}

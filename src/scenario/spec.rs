@@ -1,0 +1,138 @@
+//! A scenario: its name, what is said about it before it runs, and its body.
+//!
+//! Neighbours: `registry` collects scenarios; the trial reads them.
+
+use std::fmt;
+
+use super::bencher::Bencher;
+use super::id::ScenarioId;
+
+/// The body of a scenario: set-up, then one call that hands over the region.
+pub type Body = dyn Fn(&mut Bencher<'_>) -> anyhow::Result<()> + Send + Sync;
+
+/// Something that a machine must have for a scenario to run. It is probed
+/// before the list is made, so that what is missing shows as ignored.
+#[derive(Clone, Copy)]
+pub struct Need {
+    name: &'static str,
+    probe: fn() -> Result<(), String>,
+}
+
+impl Need {
+    /// A need called `name`; `probe` says why this machine does not meet it.
+    /// It must be cheap and have no side effects, since listing runs it.
+    pub const fn new(name: &'static str, probe: fn() -> Result<(), String>) -> Self {
+        Self { name, probe }
+    }
+
+    /// The name of the need.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// # Errors
+    /// The reason why this machine does not meet the need.
+    pub fn check(&self) -> Result<(), String> {
+        (self.probe)().map_err(|reason| format!("needs {}: {reason}", self.name))
+    }
+}
+
+impl fmt::Debug for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Need").field(&self.name).finish()
+    }
+}
+
+/// What is expected of a scenario's instruction counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    /// Equal to the last digit from run to run; a spread is reported as a fault.
+    #[default]
+    Exact,
+    /// They vary, for the reason given (threads, for example).
+    Vary(String),
+}
+
+/// One scenario, ready to run under any meter.
+pub struct Scenario {
+    id: ScenarioId,
+    params: Vec<(String, String)>,
+    parties: Vec<String>,
+    needs: Vec<Need>,
+    counts: Counts,
+    body: Box<Body>,
+}
+
+impl Scenario {
+    pub(super) fn new(id: ScenarioId, body: Box<Body>) -> Self {
+        Self { id, params: Vec::new(), parties: Vec::new(), needs: Vec::new(), counts: Counts::Exact, body }
+    }
+
+    /// States a parameter, stored with every record; their order is kept.
+    pub fn param(&mut self, key: impl Into<String>, value: impl fmt::Display) -> &mut Self {
+        self.params.push((key.into(), value.to_string()));
+        self
+    }
+
+    /// States that the body is a [`Bencher::pair`] of two parties, by name.
+    pub fn parties(&mut self, first: impl Into<String>, second: impl Into<String>) -> &mut Self {
+        self.parties = vec![first.into(), second.into()];
+        self
+    }
+
+    /// States something that the machine must have.
+    pub fn needs(&mut self, need: Need) -> &mut Self {
+        self.needs.push(need);
+        self
+    }
+
+    /// States that instruction counts vary, and why.
+    pub fn counts_vary(&mut self, reason: impl Into<String>) -> &mut Self {
+        self.counts = Counts::Vary(reason.into());
+        self
+    }
+
+    /// The name.
+    pub fn id(&self) -> &ScenarioId {
+        &self.id
+    }
+
+    /// The parameters in the order in which they were stated.
+    pub fn params_stated(&self) -> &[(String, String)] {
+        &self.params
+    }
+
+    /// The names of the two parties; empty for a scenario with one.
+    pub fn party_names(&self) -> &[String] {
+        &self.parties
+    }
+
+    /// What is expected of the instruction counts.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The first need that this machine does not meet, with the reason.
+    pub fn missing(&self) -> Option<String> {
+        self.needs.iter().find_map(|need| need.check().err())
+    }
+
+    /// Calls the body; it calls the meter behind `bencher`.
+    ///
+    /// # Errors
+    /// What the body returns, or that it never handed over a region.
+    pub fn run(&self, bencher: &mut Bencher<'_>) -> anyhow::Result<()> {
+        (self.body)(bencher)?;
+        anyhow::ensure!(
+            bencher.has_run(),
+            "the body measured nothing: it must call one of the Bencher's methods"
+        );
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario").field("id", &self.id).field("params", &self.params).finish_non_exhaustive()
+    }
+}

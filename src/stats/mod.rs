@@ -1,0 +1,1 @@
+//! Statistics as pure functions over slices: no I/O, no clock.

@@ -1,0 +1,90 @@
+//! What one trial left behind, as it is in memory. What it looks like on disk
+//! is `schema`'s affair.
+//!
+//! Neighbours: `trial` makes records; `compare` and `report` work from them alone.
+
+use std::collections::BTreeMap;
+
+use crate::samples::Series;
+use crate::units::Throughput;
+
+/// How a trial ended. A failure or a skip is a status with a reason, never a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Measured, and every check held.
+    Ok,
+    /// The body, its check or the meter failed.
+    Failed(String),
+    /// It did not end in time.
+    TimedOut(String),
+    /// It was not run, for the reason given.
+    Ignored(String),
+}
+
+/// The summary of one series; values are for one iteration, in the unit of the series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The median.
+    pub median: f64,
+    /// 95 % confidence interval of the median (percentile bootstrap, seeded).
+    pub median_ci: (f64, f64),
+    /// Median absolute deviation from the median (not scaled).
+    pub mad: f64,
+    /// First and third quartile.
+    pub quartiles: (f64, f64),
+    /// Least value.
+    pub min: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Samples beyond 1.5 interquartile ranges from the quartiles (Tukey); counted, never removed.
+    pub outliers: u64,
+    /// Spearman rank correlation of value with order, -1 to 1, and its two-sided p value.
+    pub drift: (f64, f64),
+}
+
+/// One metric of a trial: the raw series and its summary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// The raw series.
+    pub series: Series,
+    /// The summary, which can be computed from the series again.
+    pub summary: Summary,
+}
+
+/// What one trial left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Joins the records of one run.
+    pub run_id: String,
+    /// The bench target.
+    pub suite: String,
+    /// The scenario.
+    pub scenario: String,
+    /// Its parameters, in the order stated.
+    pub params: Vec<(String, String)>,
+    /// The meter: `walltime`, `cachegrind`, `dhat` or `smoke`.
+    pub mode: String,
+    /// Attempt of a trial that a client retries, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub status: Status,
+    /// When it started (RFC 3339, UTC).
+    pub started: String,
+    /// How long the whole trial took, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// What was measured; empty unless the status is [`Status::Ok`]. The first
+    /// one is the headline.
+    pub metrics: Vec<Metric>,
+    /// What one iteration gets done.
+    pub throughput: Vec<Throughput>,
+    /// How it was measured; see [`Outcome::facts`](crate::measure::Outcome::facts).
+    pub facts: BTreeMap<String, String>,
+    /// What a reader should know before trusting the numbers.
+    pub notes: Vec<String>,
+    /// Instructions by function (symbol, count), largest first.
+    pub functions: Vec<(String, u64)>,
+    /// What the result depends on: commit, toolchain, machine; see `machine`.
+    pub identity: BTreeMap<String, String>,
+}
