@@ -32,6 +32,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("cli", &["plan", "scenario", "store", "report", "samples", "stats", "machine", "units", "error"]),
     // The one function of the flow, and the crate's root, see everything.
     ("flow", &["*"]),
+    ("manual", &["*"]),
     ("lib", &["*"]),
     ("main", &["*"]),
 ];
