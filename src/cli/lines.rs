@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn failures_come_with_their_texts() {
-        let failures_of = |failures| failures(&Tally { failures, ..Tally::default() });
+        let failures_of =
+            |list: Vec<(String, String)>| failures(&Tally { failures: list, ..Tally::default() });
         assert_eq!(failures_of(vec![]), "");
         let text = failures_of(vec![("a".into(), "why".into())]);
         assert!(text.contains("---- a stdout ----\nError: why\n") && text.ends_with("failures:\n    a\n"));

@@ -9,6 +9,9 @@ use crate::plan::Selection;
 /// How alike (Jaro-Winkler) a name must be to be suggested.
 const ALIKE: f64 = 0.82;
 
+/// How much less alike than the nearest one a further suggestion may be.
+const CLOSE: f64 = 0.03;
+
 /// Names that are suggested at most.
 const SUGGESTIONS: usize = 3;
 
@@ -26,7 +29,9 @@ fn near<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a st
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.into_iter().map(|(_, name)| name).take(SUGGESTIONS).collect()
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    let close = scored.into_iter().take_while(|(score, _)| best - score < CLOSE);
+    close.map(|(_, name)| name).take(SUGGESTIONS).collect()
 }
 
 /// What to say when a selection leaves none of `names`; `None` when no filter
