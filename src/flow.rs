@@ -55,6 +55,7 @@ fn flow(register: impl FnOnce(&mut Suite)) -> Result<ExitCode> {
     let request = cli::resolve(&args, &Env::of_process(), &exe)?;
     let suite = cli::suite(&exe);
     let measures = request.plan.action == Action::Measure;
+    setup::check_cpu(&request.plan)?;
     match (&request.role, request.plan.action) {
         (Role::Trial(name), _) => {
             trial::child(scenarios, &request.plan, name, measures).map(|()| ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::measure;
 use crate::plan::{Action, Mode, Plan};
 use crate::scenario::Scenario;
-use crate::sys::{Held, Lock};
+use crate::sys::{self, Held, Lock};
 use crate::trial::{Waited, Watch};
 
 /// Says what this machine lacks for a scenario under a plan. Valgrind is
@@ -25,6 +25,21 @@ pub fn missing(plan: &Plan) -> impl Fn(&Scenario) -> Option<String> {
         let own = own.unwrap_or_else(|_| Some("the probe of one of its needs panicked".to_string()));
         own.or_else(|| counts.then(|| valgrind.get_or_init(measure::valgrind::missing).clone()).flatten())
     }
+}
+
+/// Checks that the processor to pin to is one that this process may use.
+///
+/// # Errors
+/// It is not.
+pub fn check_cpu(plan: &Plan) -> Result<()> {
+    let Some(cpu) = plan.walltime.cpu else { return Ok(()) };
+    let allowed = sys::processors();
+    if allowed.is_empty() || allowed.contains(&cpu) {
+        return Ok(());
+    }
+    let list: Vec<String> = allowed.iter().map(usize::to_string).collect();
+    Err(Error::new(Kind::Usage, format!("--cpu {cpu}: this process may not run on that processor"))
+        .hint(format!("it may run on {}", list.join(", "))))
 }
 
 /// Says which trials are ignored and why, once for each reason.

@@ -1,19 +1,16 @@
 //! The lock that keeps two processes from measuring at once, on one machine
 //! and between its users.
 //!
-//! `flock` works on a file opened for reading, so whoever comes first makes
+//! `flock` (which is what [`File::lock`] is on Linux) works on a file opened for reading, so whoever comes first makes
 //! the file, and all others need nothing but the right to read it. It ends
 //! with its holder, however that dies, and lives through an `exec`.
 //!
 //! Neighbours: `flow` takes it before it measures, `trial::resume` carries it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-use super::fd::check;
 
 /// An open lock file, not locked yet.
 #[derive(Debug)]
@@ -77,10 +74,10 @@ impl Lock {
     /// # Errors
     /// The file system has no locks.
     pub fn try_take(self) -> io::Result<Result<Held, Self>> {
-        match self.flock(libc::LOCK_EX | libc::LOCK_NB) {
+        match self.file.try_lock() {
             Ok(()) => Ok(Ok(Held(self.file))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Err(self)),
-            Err(error) => Err(error),
+            Err(TryLockError::WouldBlock) => Ok(Err(self)),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
@@ -90,7 +87,7 @@ impl Lock {
     /// The file system has no locks.
     pub fn take(self) -> io::Result<Held> {
         loop {
-            match self.flock(libc::LOCK_EX) {
+            match self.file.lock() {
                 Ok(()) => return Ok(Held(self.file)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -108,11 +105,6 @@ impl Lock {
         let inode = self.file.metadata().ok()?.ino();
         let locks = fs::read_to_string("/proc/locks").ok()?;
         locks.lines().find_map(|line| holder_in(line, inode))
-    }
-
-    fn flock(&self, operation: libc::c_int) -> io::Result<()> {
-        // SAFETY: an operation on an open descriptor; no memory is involved.
-        check(unsafe { libc::flock(self.file.as_raw_fd(), operation) }).map(drop)
     }
 }
 

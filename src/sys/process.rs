@@ -98,6 +98,18 @@ pub fn set_temp_dir(dir: &Path) {
     unsafe { std::env::set_var("TMPDIR", dir) };
 }
 
+/// The processors that this process may run on, in order; empty when the
+/// system does not say.
+pub fn processors() -> Vec<usize> {
+    // SAFETY: a set of bits, for which all zeros is a valid value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes at most the size given into the set.
+    let returned = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    let most = if returned == 0 { 8 * size_of::<libc::cpu_set_t>() } else { 0 };
+    // SAFETY: `n` is below the number of bits of the set.
+    (0..most).filter(|n| unsafe { libc::CPU_ISSET(*n, &set) }).collect()
+}
+
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// From here on (until called with `false`) an `exit` from within a body ends

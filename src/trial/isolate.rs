@@ -5,13 +5,16 @@
 //! Neighbours: `runner` starts it, `protocol` is what is said.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use super::body::{self, Verdict};
 use super::protocol;
@@ -31,12 +34,18 @@ const PARENT: &str = "WALLGRIND_PARENT";
 /// A running trial. Dropping it kills its whole group and reaps it.
 pub struct Isolated {
     child: Child,
+    reaped: bool,
+    /// Ends when all that the child wrote to standard error has been passed on.
+    told: Receiver<Infallible>,
 }
+
+/// How long something that left its group may keep standard error open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Drop for Isolated {
     fn drop(&mut self) {
-        sys::kill_group(self.child.id());
-        let _ = self.child.wait();
+        // It is not asked for any more.
+        let _ = self.end();
     }
 }
 
@@ -59,21 +68,20 @@ pub fn start(scenario: &Scenario, scratch: Option<&Path>, ticket: Ticket<Said>) 
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let isolated = Isolated { child };
+    let (tell, told) = mpsc::channel();
+    let isolated = Isolated { child, reaped: false, told };
     let last = Arc::new(Mutex::new(VecDeque::new()));
     let lines = Arc::clone(&last);
-    let teller = thread::Builder::new()
-        .name("stderr".into())
-        .spawn(move || stderr.into_iter().for_each(|stderr| pass_on(stderr, &lines)))?;
+    thread::Builder::new().name("stderr".into()).spawn(move || {
+        stderr.into_iter().for_each(|stderr| pass_on(stderr, &lines));
+        drop(tell);
+    })?;
     thread::Builder::new().name("protocol".into()).spawn(move || {
-        let mut line = String::new();
-        // A pipe that breaks is a child that died: the line says enough.
-        let _ = stdout.map(|stdout| BufReader::new(stdout).read_line(&mut line));
-        if !line.ends_with('\n') {
-            // It has died: hear its last words, then say so.
-            let _ = teller.join();
-        }
-        ticket.done(Said { line, last });
+        let mut line = Vec::new();
+        // To the end, since what a body printed may be written only then. A
+        // pipe that breaks is a child that died: the line says enough.
+        let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut line));
+        ticket.done(Said { line: String::from_utf8_lossy(&line).into_owned(), last });
     })?;
     Ok(isolated)
 }
@@ -89,20 +97,26 @@ pub struct Said {
 }
 
 impl Isolated {
+    /// Ends the group, with what a body has left running in it, and reaps the
+    /// child. Once only: its number may be another's afterwards.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        if !std::mem::replace(&mut self.reaped, true) {
+            sys::kill_group(self.child.id());
+        }
+        self.child.wait()
+    }
+
     /// What became of the trial, once the child has said its line or died.
     pub fn verdict(mut self, scenario: &Scenario, said: &Said) -> Verdict {
+        let status = self.end();
+        // An error both when all is said, and when somebody keeps it open.
+        let _ = self.told.recv_timeout(LAST_WORDS);
         if said.line.ends_with('\n') {
-            return match protocol::read(scenario.id().as_str(), &said.line) {
-                Ok(verdict) => verdict,
-                Err(wrong) => {
-                    Err(Failure::Failed(format!("the trial's process cannot be understood: {wrong}")))
-                }
-            };
+            return protocol::read(scenario.id().as_str(), &said.line).unwrap_or_else(|wrong| {
+                Err(Failure::Failed(format!("the trial's process cannot be understood: {wrong}")))
+            });
         }
-        let how = match self.child.wait() {
-            Ok(status) => how_it_ended(status),
-            Err(error) => format!("cannot be waited for: {error}"),
-        };
+        let how = status.map_or_else(|error| format!("cannot be waited for: {error}"), how_it_ended);
         let last = said.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reason = format!("the trial's process {how} before it gave a result");
         if !last.is_empty() {
