@@ -19,9 +19,12 @@ pub mod report;
 
 mod flow;
 
+pub mod manual;
+
 pub mod block;
 pub mod tls;
 
+pub use anyhow;
 pub use flow::main;
 pub use scenario::{Bencher, Need, Party, Pipe, Suite, Turn};
 pub use units::{Bytes, Elements};
