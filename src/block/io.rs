@@ -6,6 +6,7 @@
 //! written against it.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::sync::Arc;
 
 use super::align::Alignment;
 
@@ -43,6 +44,36 @@ pub trait FileIo: Send + Sync {
 
     /// What the calls above demand of offsets, lengths and addresses.
     fn alignment(&self) -> Alignment;
+}
+
+impl<I: FileIo + ?Sized> FileIo for Arc<I> {
+    fn preadv(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        (**self).preadv(bufs, offset)
+    }
+
+    fn pwritev(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        (**self).pwritev(bufs, offset)
+    }
+
+    fn fallocate(&self, how: Fallocate, offset: u64, len: u64) -> io::Result<()> {
+        (**self).fallocate(how, offset, len)
+    }
+
+    fn fdatasync(&self) -> io::Result<()> {
+        (**self).fdatasync()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        (**self).truncate(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+
+    fn alignment(&self) -> Alignment {
+        (**self).alignment()
+    }
 }
 
 /// Repeats `call` while it is interrupted by a signal.
@@ -192,4 +223,23 @@ fn write_zeroes(offset: u64, len: u64, write: WriteZeroes<'_>) -> io::Result<()>
         done += piece as u64;
     }
     Ok(())
+}
+
+/// A result as the kernel's queues give it: bytes, or a negated errno.
+pub(crate) fn raw_result(result: io::Result<usize>) -> i32 {
+    match result {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
+    }
+}
+
+/// Zeroes a range in the ways that are left when `fallocate` has no mode for
+/// `how`: 0 or a negated errno.
+pub(crate) fn zero_otherwise(io: &impl FileIo, how: Fallocate, offset: u64, len: u64) -> i32 {
+    let write = |data: &[u8], at: u64| write_full(io, &[IoSlice::new(data)], at);
+    let result = match how {
+        Fallocate::Punch => punch_range(io, offset, len, &write),
+        Fallocate::Zero | Fallocate::Allocate => zero_by_hole(io, offset, len, &write),
+    };
+    raw_result(result.map(|()| 0))
 }
