@@ -165,8 +165,14 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-/// How zeroes are written where no `fallocate` makes them.
-pub(crate) type WriteZeroes<'a> = &'a dyn Fn(&[u8], u64) -> io::Result<()>;
+/// What is needed where no `fallocate` makes zeroes.
+#[derive(Clone, Copy)]
+pub(crate) struct ByHand<'a> {
+    /// Writes bytes at an offset.
+    pub write: &'a dyn Fn(&[u8], u64) -> io::Result<()>,
+    /// The length of the file.
+    pub size: &'a dyn Fn() -> io::Result<u64>,
+}
 
 /// Makes a range read as zeroes and keeps it reserved, by the best way that
 /// the file system has; grows the file to cover it.
@@ -174,10 +180,10 @@ pub(crate) fn zero_range(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     match retry(|| io.fallocate(Fallocate::Zero, offset, len)) {
-        Err(error) if is_unsupported(&error) => zero_by_hole(io, offset, len, write),
+        Err(error) if is_unsupported(&error) => zero_by_hole(io, offset, len, by_hand),
         other => other,
     }
 }
@@ -187,12 +193,12 @@ pub(crate) fn zero_by_hole(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     let holed = retry(|| io.fallocate(Fallocate::Punch, offset, len))
         .and_then(|()| retry(|| io.fallocate(Fallocate::Allocate, offset, len)));
     match holed {
-        Err(error) if is_unsupported(&error) => write_zeroes(offset, len, write),
+        Err(error) if is_unsupported(&error) => write_zeroes(offset, len, by_hand),
         other => other,
     }
 }
@@ -203,23 +209,23 @@ pub(crate) fn punch_range(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     match retry(|| io.fallocate(Fallocate::Punch, offset, len)) {
         Err(error) if is_unsupported(&error) => {
-            let len = io.size()?.saturating_sub(offset).min(len);
-            write_zeroes(offset, len, write)
+            let len = (by_hand.size)()?.saturating_sub(offset).min(len);
+            write_zeroes(offset, len, by_hand)
         }
         other => other,
     }
 }
 
 /// Writes zeroes, the last way to get them.
-fn write_zeroes(offset: u64, len: u64, write: WriteZeroes<'_>) -> io::Result<()> {
+fn write_zeroes(offset: u64, len: u64, by_hand: ByHand<'_>) -> io::Result<()> {
     let mut done = 0;
     while done < len {
         let piece = (len - done).min(ZEROES.0.len() as u64) as usize;
-        write(&ZEROES.0[..piece], offset + done)?;
+        (by_hand.write)(&ZEROES.0[..piece], offset + done)?;
         done += piece as u64;
     }
     Ok(())
@@ -236,10 +242,13 @@ pub(crate) fn raw_result(result: io::Result<usize>) -> i32 {
 /// Zeroes a range in the ways that are left when `fallocate` has no mode for
 /// `how`: 0 or a negated errno.
 pub(crate) fn zero_otherwise(io: &impl FileIo, how: Fallocate, offset: u64, len: u64) -> i32 {
-    let write = |data: &[u8], at: u64| write_full(io, &[IoSlice::new(data)], at);
+    let by_hand = ByHand {
+        write: &|data, at| write_full(io, &[IoSlice::new(data)], at),
+        size: &|| io.size(),
+    };
     let result = match how {
-        Fallocate::Punch => punch_range(io, offset, len, &write),
-        Fallocate::Zero | Fallocate::Allocate => zero_by_hole(io, offset, len, &write),
+        Fallocate::Punch => punch_range(io, offset, len, by_hand),
+        Fallocate::Zero | Fallocate::Allocate => zero_by_hole(io, offset, len, by_hand),
     };
     raw_result(result.map(|()| 0))
 }

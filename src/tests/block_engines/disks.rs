@@ -6,27 +6,35 @@
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::{AlignedBuf, Engine, ErrorKind, Op, RawDisk};
 
-use crate::Contract;
-use crate::subject::{Rig, Skip, Subject, UNIT, Way, full, must, pattern};
+use crate::subject::{Rig, Skip, Subject, UNIT, full, must, pattern};
+use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
-    ("guests_may_ask_for_sectors", guests_may_ask_for_sectors),
+    (
+        "guests_may_ask_for_sectors",
+        guests_may_ask_for_sectors,
+        all,
+    ),
     (
         "sectors_of_one_block_do_not_lose_each_other",
         sectors_of_one_block_do_not_lose_each_other,
+        all,
     ),
-    ("the_capacity_is_kept", the_capacity_is_kept),
+    ("the_capacity_is_kept", the_capacity_is_kept, all),
     (
         "a_fault_at_each_step_of_a_bounced_write",
         a_fault_at_each_step_of_a_bounced_write,
+        all,
     ),
     (
         "disks_refuse_what_engines_refuse",
         disks_refuse_what_engines_refuse,
+        all,
     ),
     (
         "dropped_disks_carry_out_their_writes",
         dropped_disks_carry_out_their_writes,
+        Subject::is_direct,
     ),
 ];
 
@@ -210,9 +218,6 @@ fn disks_refuse_what_engines_refuse(subject: &Subject) -> Result<(), Skip> {
 }
 
 fn dropped_disks_carry_out_their_writes(subject: &Subject) -> Result<(), Skip> {
-    if subject.way == Way::Mem && subject.place == crate::subject::Place::Memory {
-        return Err(Skip("nothing is bounced without an alignment".to_owned()));
-    }
     let (mut disk, rig) = disk(subject.rig(8, &pattern(2, 1))?);
     for n in 0..4 {
         must(disk.submit(Op::write(n, n * SECTOR, sectors(SECTOR, 9))));

@@ -8,29 +8,37 @@
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::{AlignedBuf, ErrorKind, Op, OpKind};
 
-use crate::Contract;
 use crate::subject::{Rig, Skip, Subject, UNIT, full, must, pattern};
+use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
     (
         "errors_keep_errno_and_buffers",
         errors_keep_errno_and_buffers,
+        all,
     ),
-    ("interruptions_go_unnoticed", interruptions_go_unnoticed),
-    ("short_transfers_go_on", short_transfers_go_on),
+    (
+        "interruptions_go_unnoticed",
+        interruptions_go_unnoticed,
+        all,
+    ),
+    ("short_transfers_go_on", short_transfers_go_on, all),
     (
         "a_fault_at_each_step_of_a_transfer",
         a_fault_at_each_step_of_a_transfer,
+        all,
     ),
     (
         "writes_that_make_no_progress_fail",
         writes_that_make_no_progress_fail,
+        all,
     ),
     (
         "torn_writes_fail_and_leave_a_part",
         torn_writes_fail_and_leave_a_part,
+        all,
     ),
-    ("zeroing_falls_back", zeroing_falls_back),
+    ("zeroing_falls_back", zeroing_falls_back, all),
 ];
 
 /// An operation of each kind.

@@ -10,36 +10,46 @@ use wallgrind::block::faulty_driver::Release;
 use wallgrind::block::sys::counters::{self, Call};
 use wallgrind::block::{AioEngine, BlockFile, Engine, ErrorKind, FileOptions, Op};
 
-use crate::Contract;
-use crate::subject::{Skip, Subject, UNIT, Way, folder, full, must, or_skip, pattern};
+use crate::subject::{Skip, Subject, UNIT, folder, full, must, or_skip, pattern};
+use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
     (
         "held_operations_keep_their_buffers",
         held_operations_keep_their_buffers,
+        all,
     ),
     (
         "completions_come_in_any_order",
         completions_come_in_any_order,
+        all,
     ),
     (
         "waiting_for_held_operations_is_an_error",
         waiting_for_held_operations_is_an_error,
+        all,
     ),
-    ("drop_drains_what_is_held", drop_drains_what_is_held),
+    ("drop_drains_what_is_held", drop_drains_what_is_held, all),
     (
         "drop_parks_what_cannot_be_drained",
         drop_parks_what_cannot_be_drained,
+        all,
     ),
-    ("drop_waits_for_the_kernel", drop_waits_for_the_kernel),
+    ("drop_waits_for_the_kernel", drop_waits_for_the_kernel, all),
     (
         "completions_outlive_the_engine",
         completions_outlive_the_engine,
+        all,
     ),
-    ("engines_share_one_context", engines_share_one_context),
+    (
+        "engines_share_one_context",
+        engines_share_one_context,
+        Subject::is_aio,
+    ),
     (
         "an_engine_moves_between_threads",
         an_engine_moves_between_threads,
+        all,
     ),
 ];
 
@@ -174,9 +184,6 @@ fn completions_outlive_the_engine(subject: &Subject) -> Result<(), Skip> {
 /// Engines in several threads on one AIO context: each gets its own
 /// completions, and setting another up makes no context.
 fn engines_share_one_context(subject: &Subject) -> Result<(), Skip> {
-    if subject.way != Way::Aio {
-        return Err(Skip("only Linux AIO has a context".to_owned()));
-    }
     let folder = folder(subject.place)?;
     let path = folder.path().join("image");
     let content = pattern(64, 1);

@@ -5,34 +5,47 @@
 
 use wallgrind::block::{ErrorKind, Op};
 
-use crate::Contract;
 use crate::subject::{Skip, Subject, UNIT, Way, full, must, or_skip, pattern};
+use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
-    ("a_tag_in_flight_is_refused", a_tag_in_flight_is_refused),
+    (
+        "a_tag_in_flight_is_refused",
+        a_tag_in_flight_is_refused,
+        all,
+    ),
     (
         "a_tag_twice_in_a_batch_is_refused",
         a_tag_twice_in_a_batch_is_refused,
+        all,
     ),
     (
         "a_batch_beyond_the_depth_is_refused_whole",
         a_batch_beyond_the_depth_is_refused_whole,
+        all,
     ),
-    ("exactly_n_are_waited_for", exactly_n_are_waited_for),
+    ("exactly_n_are_waited_for", exactly_n_are_waited_for, all),
     (
         "ranges_past_any_file_are_refused",
         ranges_past_any_file_are_refused,
+        all,
     ),
     (
         "a_refused_attempt_fails_alone",
         a_refused_attempt_fails_alone,
+        Subject::is_real,
     ),
     (
         "unaligned_direct_requests_fail",
         unaligned_direct_requests_fail,
+        Subject::is_direct,
     ),
-    ("depths_are_bounded", depths_are_bounded),
-    ("a_full_queue_runs_for_long", a_full_queue_runs_for_long),
+    ("depths_are_bounded", depths_are_bounded, all),
+    (
+        "a_full_queue_runs_for_long",
+        a_full_queue_runs_for_long,
+        all,
+    ),
 ];
 
 fn kind<T>(result: Result<T, wallgrind::block::Error>) -> Option<ErrorKind> {
@@ -160,11 +173,6 @@ fn ranges_past_any_file_are_refused(subject: &Subject) -> Result<(), Skip> {
 /// A write to a file that is open for reading, amid reads: the kernel takes a
 /// batch in parts.
 fn a_refused_attempt_fails_alone(subject: &Subject) -> Result<(), Skip> {
-    if subject.way == Way::Mem {
-        return Err(Skip(
-            "a file in memory is not opened for reading alone".to_owned(),
-        ));
-    }
     let mut rig = subject.rig_with(16, &pattern(16, 1), false)?;
     let op = |tag| match tag {
         3 | 4 | 9 => Op::write(tag, 0, full(1, 9)),
@@ -190,10 +198,7 @@ fn a_refused_attempt_fails_alone(subject: &Subject) -> Result<(), Skip> {
 
 fn unaligned_direct_requests_fail(subject: &Subject) -> Result<(), Skip> {
     let mut rig = subject.rig(2, &pattern(4, 1))?;
-    let align = rig.engine.alignment();
-    if align.is_none() {
-        return Err(Skip("this file demands no alignment".to_owned()));
-    }
+    assert!(!rig.engine.alignment().is_none());
     let done = rig.run(Op::read(1, 1, full(1, 0)));
     assert_eq!(done.errno(), Some(libc::EINVAL));
     assert_eq!(done.into_buffers().total(), UNIT);

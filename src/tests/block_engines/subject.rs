@@ -128,6 +128,20 @@ impl Subject {
         all
     }
 
+    /// Whether the kernel moves its bytes.
+    pub fn is_real(&self) -> bool {
+        self.way != Way::Mem
+    }
+
+    pub fn is_aio(&self) -> bool {
+        self.way == Way::Aio
+    }
+
+    /// Whether its file demands alignment.
+    pub fn is_direct(&self) -> bool {
+        matches!(self.place, Place::Direct | Place::MemoryAligned)
+    }
+
     /// An engine of `depth` over a file with `content`.
     pub fn rig(&self, depth: u32, content: &[u8]) -> Result<Rig, Skip> {
         self.rig_with(depth, content, true)
