@@ -16,6 +16,7 @@ pub mod faults;
 pub mod io;
 mod lock;
 pub mod mem;
+pub mod qcow2;
 pub mod raw;
 pub mod storage;
 pub mod sys;

@@ -94,7 +94,11 @@ impl Refcounts {
         if self.cursor == first {
             self.cursor = first + count;
         }
-        Ok(Run { host: HostOffset(first << self.geo.cluster_bits), count, virgin })
+        Ok(Run {
+            host: HostOffset(first << self.geo.cluster_bits),
+            count,
+            virgin,
+        })
     }
 
     /// Gives back clusters that nothing in the file ever pointed at.
@@ -151,7 +155,10 @@ impl Refcounts {
         let missing = self.missing_ranges(start, blocks + count)?;
         let end = (start + blocks + count) << self.geo.cluster_bits;
         if end > HOST_MAX {
-            return Err(Error::new(ErrorKind::Exhausted, "image file is at its largest size"));
+            return Err(Error::new(
+                ErrorKind::Exhausted,
+                "image file is at its largest size",
+            ));
         }
         let last = missing.last().copied().unwrap_or(0);
         if last >= self.table.len() as u64 {
@@ -198,7 +205,10 @@ impl Refcounts {
             clusters = clusters.max(self.geo.clusters_for((old_len + blocks) * 8));
         }
         if clusters * cluster_size > REFCOUNT_TABLE_MAX {
-            return Err(Error::new(ErrorKind::Exhausted, "refcount table is at its largest size"));
+            return Err(Error::new(
+                ErrorKind::Exhausted,
+                "refcount table is at its largest size",
+            ));
         }
         let mut table = self.table.clone();
         table.resize((clusters * cluster_size / 8) as usize, 0);
@@ -233,7 +243,9 @@ impl Refcounts {
     /// A block from cluster `first` on with refcount 1 for each cluster below `end`.
     fn filled_block(&self, first: u64, end: u64) -> Vec<u8> {
         let mut block = vec![0; self.geo.cluster_size() as usize];
-        let used = end.saturating_sub(first).min(self.geo.refcounts_per_block());
+        let used = end
+            .saturating_sub(first)
+            .min(self.geo.refcounts_per_block());
         for index in 0..used as usize {
             width::set(&mut block, self.geo.refcount_order, index, 1);
         }

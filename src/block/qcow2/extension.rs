@@ -13,8 +13,6 @@ pub const BACKING_FORMAT: u32 = 0xe279_2aca;
 pub const FEATURE_NAMES: u32 = 0x6803_f857;
 /// Persistent bitmaps.
 pub const BITMAPS: u32 = 0x2385_2875;
-/// Full disk encryption header.
-pub const ENCRYPTION: u32 = 0x0537_be77;
 /// Name of the external data file.
 pub const DATA_FILE: u32 = 0x4441_5441;
 
@@ -50,7 +48,10 @@ pub fn parse(area: &[u8], bounded: bool) -> Result<Vec<Extension>> {
         if found.iter().any(|e| e.kind == kind) {
             return Err(corrupt("header extension occurs twice"));
         }
-        found.push(Extension { kind, data: data.to_vec() });
+        found.push(Extension {
+            kind,
+            data: data.to_vec(),
+        });
         rest = tail.get(len.next_multiple_of(8)..).unwrap_or(&[]);
     }
 }
@@ -105,7 +106,10 @@ pub fn feature_names() -> Extension {
         data.extend_from_slice(name.as_bytes());
         data.resize(data.len().next_multiple_of(48), 0);
     }
-    Extension { kind: FEATURE_NAMES, data }
+    Extension {
+        kind: FEATURE_NAMES,
+        data,
+    }
 }
 
 fn corrupt(message: &str) -> Error {
@@ -135,7 +139,10 @@ mod tests {
 
     #[test]
     fn names_are_found() {
-        assert_eq!(feature_name(&[feature_names()], 0, 4).as_deref(), Some("extended L2 entries"));
+        assert_eq!(
+            feature_name(&[feature_names()], 0, 4).as_deref(),
+            Some("extended L2 entries")
+        );
         assert_eq!(feature_name(&[feature_names()], 0, 9), None);
     }
 }

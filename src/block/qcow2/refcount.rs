@@ -36,7 +36,9 @@ impl HeaderState {
         file.sync()?;
         let old = self.header.clone();
         change(&mut self.header);
-        let written = file.write_at(&self.header.encode(), 0).and_then(|()| file.sync());
+        let written = file
+            .write_at(&self.header.encode(), 0)
+            .and_then(|()| file.sync());
         if written.is_err() {
             self.header = old;
             self.stale = true;
@@ -108,7 +110,10 @@ impl Refcounts {
     /// The refcount block of `cluster` (byte offset), if there is one.
     pub fn block(&self, cluster: u64) -> Result<Option<u64>> {
         let index = cluster / self.geo.refcounts_per_block();
-        let Some(&word) = usize::try_from(index).ok().and_then(|at| self.table.get(at)) else {
+        let Some(&word) = usize::try_from(index)
+            .ok()
+            .and_then(|at| self.table.get(at))
+        else {
             return Ok(None);
         };
         match entry::decode_refcount_table(word, &self.geo) {
@@ -143,11 +148,11 @@ impl Refcounts {
             self.slices.insert(key, Slice { bytes, stamp: 0 });
         }
         let clock = self.clock;
-        let slice = self.slices.get_mut(&key);
-        Ok(slice.map(|slice| {
+        let mut slice = self.slices.get_mut(&key);
+        if let Some(slice) = &mut slice {
             slice.stamp = clock;
-            slice
-        }))
+        }
+        Ok(slice)
     }
 
     /// Makes room for one more slice. A dirty one may be written at any time.
@@ -169,7 +174,10 @@ impl Refcounts {
 
     /// The refcount of `cluster`; 0 where there is no block.
     pub fn get(&mut self, file: &dyn Storage, cluster: u64) -> Result<u64> {
-        let (key, index) = (cluster / self.per_slice(), (cluster % self.per_slice()) as usize);
+        let (key, index) = (
+            cluster / self.per_slice(),
+            (cluster % self.per_slice()) as usize,
+        );
         let order = self.geo.refcount_order;
         let slice = self.slice(file, key)?;
         Ok(slice.map_or(0, |slice| width::get(&slice.bytes, order, index)))
@@ -182,11 +190,17 @@ impl Refcounts {
             return Err(Error::new(ErrorKind::Exhausted, message)
                 .with_host(cluster << self.geo.cluster_bits));
         }
-        let (key, index) = (cluster / self.per_slice(), (cluster % self.per_slice()) as usize);
+        let (key, index) = (
+            cluster / self.per_slice(),
+            (cluster % self.per_slice()) as usize,
+        );
         let order = self.geo.refcount_order;
         let Some(slice) = self.slice(file, key)? else {
-            return Err(Error::new(ErrorKind::Corrupt, "cluster in use without a refcount block")
-                .with_host(cluster << self.geo.cluster_bits));
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "cluster in use without a refcount block",
+            )
+            .with_host(cluster << self.geo.cluster_bits));
         };
         width::set(&mut slice.bytes, order, index, value);
         self.dirty.insert(key);
@@ -247,11 +261,6 @@ impl Refcounts {
             self.slices.remove(&key);
             self.dirty.remove(&key);
         }
-    }
-
-    /// Whether anything waits to be written.
-    pub fn is_dirty(&self) -> bool {
-        !self.dirty.is_empty() || self.table_is_dirty()
     }
 
     /// Whether the table itself waits to be written.
