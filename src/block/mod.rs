@@ -28,9 +28,13 @@ pub mod faulty_driver;
 pub mod io;
 mod lock;
 pub mod mem;
+<<<<<<< HEAD
 pub mod op;
 pub mod probe;
 pub mod queue;
+=======
+pub mod qcow2;
+>>>>>>> k2
 pub mod raw;
 pub mod raw_disk;
 pub mod storage;
