@@ -69,10 +69,7 @@ impl Error {
     /// An [`ErrorKind::Missing`] that keeps the errno of `source`: the system
     /// lacks what was asked for.
     pub fn missing(message: impl Into<String>, source: io::Error) -> Self {
-        Self {
-            source: Some(source),
-            ..Self::new(ErrorKind::Missing, message)
-        }
+        Self { source: Some(source), ..Self::new(ErrorKind::Missing, message) }
     }
 
     /// Adds the file concerned.

@@ -9,6 +9,7 @@
 //! - [`io`]: single system calls and the loops that make them whole;
 //!   [`faults`] and [`faulty_driver`] make them fail on demand.
 //! - [`buf`], [`align`]: buffers, and the arithmetic of direct I/O.
+//! - [`qcow2`]: images in that format, over any storage.
 //! - [`probe`]: what this machine has of all that.
 //! - [`sys`]: the operating system, and the only unsafe code.
 
@@ -28,13 +29,10 @@ pub mod faulty_driver;
 pub mod io;
 mod lock;
 pub mod mem;
-<<<<<<< HEAD
 pub mod op;
 pub mod probe;
-pub mod queue;
-=======
 pub mod qcow2;
->>>>>>> k2
+pub mod queue;
 pub mod raw;
 pub mod raw_disk;
 pub mod storage;

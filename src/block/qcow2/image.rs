@@ -149,11 +149,10 @@ impl Image {
     pub(super) fn check_range(&self, guest: u64, len: u64) -> Result<()> {
         match guest.checked_add(len) {
             Some(end) if end <= self.size() => Ok(()),
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                "request beyond the end of the disk",
-            )
-            .with_guest(guest)),
+            _ => {
+                Err(Error::new(ErrorKind::InvalidInput, "request beyond the end of the disk")
+                    .with_guest(guest))
+            }
         }
     }
 
@@ -162,10 +161,7 @@ impl Image {
         if self.is_writable() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidInput,
-            "image is read-only or marked corrupt",
-        ))
+        Err(Error::new(ErrorKind::InvalidInput, "image is read-only or marked corrupt"))
     }
 
     /// Completes an operation: adds the path to its error, and when structures turned out to be

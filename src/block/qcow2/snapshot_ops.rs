@@ -78,16 +78,9 @@ impl Image {
 
     fn create_locked(&self, state: &mut State, name: &str) -> Result<String> {
         if state.snapshots.len() as u64 >= u64::from(SNAPSHOTS_MAX) || name.len() > 65535 {
-            return Err(Error::new(
-                ErrorKind::Exhausted,
-                "too many snapshots, or too long a name",
-            ));
+            return Err(Error::new(ErrorKind::Exhausted, "too many snapshots, or too long a name"));
         }
-        let highest = state
-            .snapshots
-            .iter()
-            .filter_map(|s| s.id.parse::<u64>().ok())
-            .max();
+        let highest = state.snapshots.iter().filter_map(|s| s.id.parse::<u64>().ok()).max();
         let id = highest.unwrap_or(0).saturating_add(1).to_string();
         let l1 = self.maps().l1.clone();
         let counts = self.tree(&l1)?;
@@ -100,9 +93,7 @@ impl Image {
                 return Err(error);
             }
         };
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let snapshot = Snapshot {
             id: id.clone(),
             name: name.to_owned(),
@@ -198,9 +189,7 @@ impl Image {
     ) -> Result<()> {
         match decoded.map_err(|fault| corrupt(format!("L2 entry: {}", fault.text())))? {
             Cluster::Compressed(compressed) => {
-                compressed
-                    .clusters(&self.geo)
-                    .for_each(|cluster| counts.add(cluster, 1));
+                compressed.clusters(&self.geo).for_each(|cluster| counts.add(cluster, 1));
             }
             Cluster::Standard(standard) => {
                 if let Some(host) = standard.host {
@@ -217,8 +206,9 @@ impl Image {
         for (cluster, times) in counts.iter() {
             let stored = state.refs.get(file, cluster)?;
             if stored == 0 {
-                return Err(corrupt("cluster in use has refcount 0")
-                    .with_host(cluster << self.geo.cluster_bits));
+                return Err(
+                    corrupt("cluster in use has refcount 0").with_host(cluster << self.geo.cluster_bits)
+                );
             }
             if stored.saturating_add(times) > self.geo.refcount_max() {
                 let message = "refcounts of this image are too narrow for another snapshot";
@@ -245,9 +235,7 @@ impl Image {
         let file = &*self.file;
         for (cluster, times) in counts.iter() {
             let stored = state.refs.get(file, cluster)?;
-            state
-                .refs
-                .set(file, cluster, stored.saturating_sub(times))?;
+            state.refs.set(file, cluster, stored.saturating_sub(times))?;
         }
         Ok(())
     }
@@ -255,13 +243,8 @@ impl Image {
     /// Lets the next flush lower the refcounts.
     fn free_all(&self, state: &mut State, counts: &Counts) {
         for (cluster, times) in counts.iter() {
-            let free = Free {
-                cluster,
-                punch: false,
-            };
-            state
-                .frees
-                .extend(std::iter::repeat_n(free, times as usize));
+            let free = Free { cluster, punch: false };
+            state.frees.extend(std::iter::repeat_n(free, times as usize));
         }
     }
 
@@ -295,11 +278,7 @@ impl Image {
         let Some((host, count)) = run else {
             return Ok(());
         };
-        let run = super::alloc::Run {
-            host,
-            count,
-            virgin: false,
-        };
+        let run = super::alloc::Run { host, count, virgin: false };
         state.refs.give_back(&*self.file, run)
     }
 
@@ -307,9 +286,7 @@ impl Image {
     fn publish(&self, state: &mut State, snapshots: Vec<Snapshot>) -> Result<()> {
         let encode = |snapshots: &[Snapshot]| {
             let mut bytes = Vec::new();
-            snapshots
-                .iter()
-                .for_each(|snapshot| snapshot.encode(&mut bytes));
+            snapshots.iter().for_each(|snapshot| snapshot.encode(&mut bytes));
             bytes
         };
         let old_bytes = encode(&state.snapshots).len() as u64;
@@ -336,20 +313,11 @@ impl Image {
         maps.meta.remove_ranges(Meta::SnapshotL1);
         let mut range = |offset: u64, bytes: u64, kind: Meta| {
             let first = self.geo.cluster_of(offset);
-            maps.meta
-                .insert_range(first, self.geo.clusters_for(bytes), kind);
+            maps.meta.insert_range(first, self.geo.clusters_for(bytes), kind);
         };
-        range(
-            state.header.header.snapshots_offset,
-            new_bytes,
-            Meta::SnapshotTable,
-        );
+        range(state.header.header.snapshots_offset, new_bytes, Meta::SnapshotTable);
         for snapshot in &state.snapshots {
-            range(
-                snapshot.l1_offset,
-                u64::from(snapshot.l1_size) * 8,
-                Meta::SnapshotL1,
-            );
+            range(snapshot.l1_offset, u64::from(snapshot.l1_size) * 8, Meta::SnapshotL1);
         }
         Ok(())
     }
@@ -372,7 +340,6 @@ impl Image {
         maps.meta.remove_ranges(Meta::L1);
         let header = &state.header.header;
         let clusters = self.geo.clusters_for(u64::from(header.l1_size) * 8);
-        maps.meta
-            .insert_range(self.geo.cluster_of(header.l1_offset), clusters, Meta::L1);
+        maps.meta.insert_range(self.geo.cluster_of(header.l1_offset), clusters, Meta::L1);
     }
 }

@@ -65,10 +65,7 @@ impl Request {
     /// The buffer: address and length; `None` where there are several.
     pub(super) fn single(&self) -> Option<libc::iovec> {
         match self.count {
-            0 => Some(libc::iovec {
-                iov_base: std::ptr::null_mut(),
-                iov_len: 0,
-            }),
+            0 => Some(libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }),
             // SAFETY: `iovs` points to `count` of them.
             1 => Some(unsafe { *self.iovs }),
             _ => None,
@@ -111,11 +108,7 @@ impl Slab {
             bufs: Buffers::None,
             iovs: Vec::with_capacity(1),
         };
-        Self {
-            slots: (0..depth).map(slot).collect(),
-            free: (0..depth).rev().collect(),
-            with_driver: 0,
-        }
+        Self { slots: (0..depth).map(slot).collect(), free: (0..depth).rev().collect(), with_driver: 0 }
     }
 
     pub(crate) fn depth(&self) -> usize {
@@ -224,9 +217,7 @@ impl Slab {
         slot.limit = u64::MAX;
         match (slot.kind, result) {
             (_, errno) if errno == -libc::EINTR => Step::Again,
-            (OpKind::WriteZeroes | OpKind::Discard, errno) if errno == -libc::EOPNOTSUPP => {
-                Step::Fallback
-            }
+            (OpKind::WriteZeroes | OpKind::Discard, errno) if errno == -libc::EOPNOTSUPP => Step::Fallback,
             (OpKind::WriteZeroes | OpKind::Discard, _) if slot.len == 0 => Step::Finished(0),
             (_, errno) if errno < 0 => Step::Finished(errno.into()),
             (OpKind::Read, bytes) => slot.read_more(bytes.unsigned_abs().into(), align),
@@ -272,10 +263,7 @@ impl Slot {
             if count > 0 {
                 // SAFETY: `from` is at most the buffer's length.
                 let base = unsafe { buf.as_mut_ptr().add(from as usize) };
-                self.iovs.push(libc::iovec {
-                    iov_base: base.cast(),
-                    iov_len: count as usize,
-                });
+                self.iovs.push(libc::iovec { iov_base: base.cast(), iov_len: count as usize });
             }
         }
     }

@@ -82,14 +82,8 @@ impl Model {
 }
 
 fn open(path: &Path) -> Image {
-    let cache = CacheSettings {
-        slice_bytes: 512,
-        slices: 3,
-    };
-    let options = OpenOptions::new()
-        .writable(true)
-        .allow_backing(true)
-        .allow_data_file(true);
+    let cache = CacheSettings { slice_bytes: 512, slices: 3 };
+    let options = OpenOptions::new().writable(true).allow_backing(true).allow_data_file(true);
     Image::open(path, &options.cache(cache)).expect("open")
 }
 
@@ -100,11 +94,7 @@ pub fn play(base: &Base, steps: &[Step]) {
     let mut image = open(&path);
     let mut disk = vec![0; base.size as usize];
     image.read(0, &mut disk).expect("read");
-    let mut model = Model {
-        disk,
-        snapshots: Vec::new(),
-        count: 0,
-    };
+    let mut model = Model { disk, snapshots: Vec::new(), count: 0 };
     for step in steps {
         model.count += 1;
         match step {
@@ -143,10 +133,7 @@ fn apply(base: &Base, image: &Image, model: &mut Model, step: &Step) {
             if let Some((start, len)) = model.range(at, len, 1) {
                 let mut buf = vec![1; len];
                 image.read(start, &mut buf).expect("read");
-                assert!(
-                    buf == model.disk[start as usize..][..len],
-                    "read at {start}"
-                );
+                assert!(buf == model.disk[start as usize..][..len], "read at {start}");
             }
         }
         Step::Snapshot | Step::Delete(_) | Step::Apply(_) if !base.internal => {}
@@ -194,9 +181,7 @@ fn compress(base: &Base, image: &Image, model: &mut Model, at: f64) {
         return;
     };
     let data = text(len, model.count);
-    image
-        .write_compressed(start, &data)
-        .expect("write compressed");
+    image.write_compressed(start, &data).expect("write compressed");
     model.disk[start as usize..][..len].copy_from_slice(&data);
 }
 
@@ -237,9 +222,6 @@ fn judge(path: &Path, model: &Model, report: &wallgrind::block::qcow2::Report) {
     if let Some((name, disk)) = model.snapshots.first() {
         let mut theirs = qemu::contents(path, Some(name));
         theirs.resize(disk.len().max(theirs.len()), 0);
-        assert!(
-            theirs[..disk.len()] == disk[..],
-            "qemu reads another snapshot {name}"
-        );
+        assert!(theirs[..disk.len()] == disk[..], "qemu reads another snapshot {name}");
     }
 }
