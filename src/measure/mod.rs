@@ -11,6 +11,10 @@ mod smoke;
 pub mod valgrind;
 mod walltime;
 mod walltime_loop;
+#[cfg(test)]
+mod walltime_mock;
+#[cfg(test)]
+mod walltime_tests;
 
 pub use clock::{ClockFacts, TurnClock};
 pub use outcome::{Failure, Outcome};

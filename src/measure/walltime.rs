@@ -154,6 +154,12 @@ fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
         let n = taken.pace.iterations;
         notes.push(format!("batches of {n} iterations, so that their inputs stay within {mib} MiB"));
     }
+    let short = taken.samples.iter().filter(|s| s.region_ns < limits.shortest_ns).count();
+    if short * 2 > samples {
+        let least = limits.shortest_ns;
+        notes
+            .push(format!("samples are shorter than the {least} ns that the clock of this machine asks for"));
+    }
     if scenario.party_names().len() == 2 && taken.turns == 0 {
         notes.push("parties are stated, but the body is no pair: no time for each of them".into());
     }

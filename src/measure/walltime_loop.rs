@@ -155,14 +155,17 @@ impl<H: Clock + Witness> Loop<H> {
 
     /// How samples are taken, from the time of an iteration's region, the time
     /// of an iteration with its set-up and check, and what is left, in nanoseconds.
+    /// The iterations of a batch follow from the clock whatever they cost;
+    /// batches are added to it only as far as the time allows.
     fn pace(&self, region: f64, whole: f64, most: usize, left: u64) -> Pace {
         let needed = self.limits.shortest_ns as f64 / region.max(f64::MIN_POSITIVE);
         // The float is at least 1 and is cut at the bound, so the conversion keeps it.
         let iterations = needed.ceil().clamp(1.0, most as f64) as usize;
-        let to_be_long = (needed / iterations as f64).ceil();
-        let all = iterations as f64 * whole.max(1.0) * self.limits.max_samples as f64;
-        let to_use_the_time = (left as f64 / all).floor();
-        let batches = to_be_long.max(to_use_the_time).clamp(1.0, 1e9) as usize;
+        let batch = iterations as f64 * whole.max(1.0);
+        let most_batches = (left as f64 / (batch * self.limits.min_samples as f64)).floor();
+        let to_be_long = (needed / iterations as f64).ceil().min(most_batches);
+        let to_use_the_time = (left as f64 / (batch * self.limits.max_samples as f64)).floor();
+        let batches = to_be_long.max(to_use_the_time).max(1.0) as usize;
         Pace { iterations, batches }
     }
 
