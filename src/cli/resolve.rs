@@ -70,6 +70,9 @@ pub struct Request {
     pub warnings: Vec<String>,
 }
 
+/// Where the names of our variables begin.
+const PREFIX: &str = "WALLGRIND_";
+
 /// Samples taken at least and at most, when nothing is asked for.
 const SAMPLES: (usize, usize) = (10, 1000);
 
@@ -126,7 +129,7 @@ impl Source<'_> {
 
 /// The variable that says the same as a flag.
 fn twin(flag: &str) -> String {
-    format!("WALLGRIND_{}", flag.replace('-', "_").to_ascii_uppercase())
+    format!("{PREFIX}{}", flag.replace('-', "_").to_ascii_uppercase())
 }
 
 fn variable<T>(
@@ -291,11 +294,15 @@ fn role(args: &Args) -> Result<Role> {
 /// Variables that look like ours and are not.
 fn warnings(env: &Env) -> Vec<String> {
     let known = known_variables();
-    let unknown = env.names("WALLGRIND_").filter(|name| !known.iter().any(|k| k == name));
+    // Without the prefix, which would make them all alike.
+    let tails: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+    let unknown = env.names(PREFIX).filter(|name| !known.iter().any(|k| k == name));
     unknown
         .filter_map(|name| {
-            let near = nearest(name, known.iter().map(String::as_str))?;
-            Some(format!("warning: the environment variable {name} is not known; did you mean {near}?"))
+            let near = nearest(&name[PREFIX.len()..], tails.iter().copied())?;
+            Some(format!(
+                "warning: the environment variable {name} is not known; did you mean {PREFIX}{near}?"
+            ))
         })
         .collect()
 }

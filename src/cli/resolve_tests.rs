@@ -125,7 +125,10 @@ fn what_is_not_known_is_refused_with_a_suggestion() {
 fn a_variable_that_is_nearly_ours_is_warned_about() {
     let warned = |name| request("", &[(name, "1")]).expect("a plan").warnings;
     assert!(warned("WALLGRIND_SAMPELS")[0].contains("did you mean WALLGRIND_SAMPLES?"));
-    assert!(warned("WALLGRIND_SAMPLES").is_empty());
+    assert!(warned("WALLGRIND_PARENT").is_empty());
+    let known = plan("", &[("WALLGRIND_SAMPLES", "1")]);
+    assert_eq!(known.walltime.min_samples, 1);
+    assert!(request("", &[("WALLGRIND_SAMPLES", "1")]).expect("a request").warnings.is_empty());
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn register(suite: &mut Suite) {
         b.throughput(Bytes(64));
         b.iter(|| std::hint::black_box([1_u8; 64]).iter().map(|n| u64::from(*n)).sum::<u64>())
     });
-    suite.bench("good::second", |b| b.iter_checked(|| 2 + 2, |sum| Ok(ensure!(sum == 4)))).param("sum", 4);
+    suite.bench("good::second", |b| b.iter_checked(|| 2 + 2, |sum| is(sum, 4, "a wonder"))).param("sum", 4);
     suite
         .bench("good::talk", |b| b.pair(|| Ok(Side::begins()), || Ok(Side::answers())))
         .parties("one", "two");
@@ -39,17 +39,14 @@ pub fn register(suite: &mut Suite) {
         ensure!(status.success());
         b.iter(|| 1)
     });
-    suite.bench("fails::check", |b| b.iter_checked(|| 5, |n| Ok(ensure!(n == 4, "five is not four"))));
+    suite.bench("fails::check", |b| b.iter_checked(|| 5, |n| is(n, 4, "five is not four")));
     suite.bench("fails::panic", |b| b.iter(|| panic!("on purpose, in {}", thread_name())));
     suite.bench("fails::measures_nothing", |_| Ok(()));
     suite.bench("hangs::for_ever", |b| b.iter(hang));
     suite.bench("hangs::with_a_child", |b| {
         // Holds the standard descriptors until it is killed.
-        std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()?
-            .stdin
-            .map(std::mem::forget);
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn()?;
+        std::mem::forget(child.stdin.take());
         b.iter(hang)
     });
     suite.bench("ends::by_exit", |b| b.iter(|| std::process::exit(0)));
@@ -65,6 +62,11 @@ pub fn register(suite: &mut Suite) {
         })
     });
     suite.bench("absent::moon", |b| b.iter(|| 1)).needs(MOON);
+}
+
+fn is(value: i32, expected: i32, otherwise: &'static str) -> Result<()> {
+    ensure!(value == expected, otherwise);
+    Ok(())
 }
 
 fn thread_name() -> String {
