@@ -61,12 +61,7 @@ pub(crate) fn shared(depth: u32) -> Result<&'static Shared> {
         return Ok(shared);
     }
     let (context, capacity) = set_up(CAPACITY.max(depth), depth.max(LEAST))?;
-    let shared = Shared {
-        context,
-        capacity,
-        state: Mutex::default(),
-        arrived: Condvar::new(),
-    };
+    let shared = Shared { context, capacity, state: Mutex::default(), arrived: Condvar::new() };
     Ok(known.insert(Box::leak(Box::new(shared))))
 }
 
@@ -104,10 +99,7 @@ fn engine_of(data: u64) -> u32 {
 }
 
 fn raw(event: &Event) -> Raw {
-    Raw {
-        slot: slot_of(event.data),
-        result: i32::try_from(event.result).unwrap_or(i32::MAX),
-    }
+    Raw { slot: slot_of(event.data), result: i32::try_from(event.result).unwrap_or(i32::MAX) }
 }
 
 /// The slot of a control block's data.
@@ -140,9 +132,7 @@ impl Shared {
             ));
         }
         state.reserved += depth;
-        let mut mailbox = Some(Mailbox {
-            raws: VecDeque::with_capacity(depth as usize),
-        });
+        let mut mailbox = Some(Mailbox { raws: VecDeque::with_capacity(depth as usize) });
         let free = state.boxes.iter_mut().position(|place| {
             place.is_none() && {
                 *place = mailbox.take();
@@ -153,12 +143,7 @@ impl Shared {
             state.boxes.push(mailbox);
             state.boxes.len() - 1
         });
-        Ok(Member {
-            shared: self,
-            number: number as u32,
-            depth,
-            events: Box::new([Event::default(); BATCH]),
-        })
+        Ok(Member { shared: self, number: number as u32, depth, events: Box::new([Event::default(); BATCH]) })
     }
 }
 

@@ -107,16 +107,9 @@ impl Jobs {
 
     /// Adds a request. The caller has seen that there is room.
     pub fn add(&mut self, op: Op) {
-        let span = self
-            .align
-            .widen(op.offset, op.len)
-            .unwrap_or(Span::new(op.offset, op.len));
+        let span = self.align.widen(op.offset, op.len).unwrap_or(Span::new(op.offset, op.len));
         if let Some(number) = self.free.pop() {
-            self.slots[number] = Some(Job {
-                op,
-                phase: Phase::Waiting,
-                span,
-            });
+            self.slots[number] = Some(Job { op, phase: Phase::Waiting, span });
             self.waiting.push(number);
         }
     }
@@ -199,11 +192,7 @@ impl Jobs {
             return Next::Done((-libc::EIO).into());
         };
         let result = completion.result;
-        let done = Next::Done(if result < 0 {
-            result
-        } else {
-            job.op.len as i64
-        });
+        let done = Next::Done(if result < 0 { result } else { job.op.len as i64 });
         match (job.phase, completion.bufs) {
             (Phase::Filling, Buffers::One(buf)) if result >= 0 => self.write(number, buf),
             (Phase::Reading, Buffers::One(buf)) => {
@@ -240,13 +229,7 @@ fn fits(align: Alignment, op: &Op) -> bool {
 
 /// The engine's operation for a job.
 fn inner(op: &Op, number: usize, bufs: Buffers) -> Op {
-    Op {
-        kind: op.kind,
-        tag: number as u64,
-        offset: op.offset,
-        len: op.len,
-        bufs,
-    }
+    Op { kind: op.kind, tag: number as u64, offset: op.offset, len: op.len, bufs }
 }
 
 /// Copies what the guest asked for out of the blocks around it.

@@ -48,12 +48,7 @@ impl<I: FileIo> SyncDriver<I> {
     /// `InvalidInput` for a depth that no queue has.
     pub fn new(io: I, depth: u32) -> Result<Self> {
         check_depth(depth)?;
-        Ok(Self {
-            io,
-            depth,
-            ready: VecDeque::with_capacity(depth as usize),
-            event: None,
-        })
+        Ok(Self { io, depth, ready: VecDeque::with_capacity(depth as usize), event: None })
     }
 
     /// What it does its calls on.
@@ -128,9 +123,6 @@ impl<I: FileIo> Driver for SyncDriver<I> {
 pub(crate) fn existing(event: &Option<EventFd>) -> Result<BorrowedFd<'_>> {
     match event {
         Some(event) => Ok(event.as_fd()),
-        None => Err(super::error::Error::new(
-            super::error::ErrorKind::Missing,
-            "no eventfd",
-        )),
+        None => Err(super::error::Error::new(super::error::ErrorKind::Missing, "no eventfd")),
     }
 }

@@ -63,19 +63,13 @@ impl Error {
             Some(libc::ENOSPC | libc::EDQUOT) => ErrorKind::Exhausted,
             _ => ErrorKind::Io,
         };
-        Self {
-            source: Some(source),
-            ..Self::new(kind, message)
-        }
+        Self { source: Some(source), ..Self::new(kind, message) }
     }
 
     /// An [`ErrorKind::Missing`] that keeps the errno of `source`: the system
     /// lacks what was asked for.
     pub fn missing(message: impl Into<String>, source: io::Error) -> Self {
-        Self {
-            source: Some(source),
-            ..Self::new(ErrorKind::Missing, message)
-        }
+        Self { source: Some(source), ..Self::new(ErrorKind::Missing, message) }
     }
 
     /// Adds the file concerned.

@@ -127,11 +127,7 @@ impl<D: Driver> FaultyDriver<D> {
             }
         }
         lock(&self.gate.0).held = self.held.len();
-        if passed {
-            self.inner.submit(slab)
-        } else {
-            Ok(())
-        }
+        if passed { self.inner.submit(slab) } else { Ok(()) }
     }
 
     /// What the caller is told about an attempt that the driver reported.
@@ -140,10 +136,7 @@ impl<D: Driver> FaultyDriver<D> {
         match self.torn.iter().position(|slot| *slot == raw.slot) {
             Some(index) => {
                 self.torn.swap_remove(index);
-                Raw {
-                    result: -libc::EIO,
-                    ..raw
-                }
+                Raw { result: -libc::EIO, ..raw }
             }
             None => raw,
         }
@@ -167,10 +160,7 @@ impl<D: Driver> Driver for FaultyDriver<D> {
         let moves = matches!(kind, OpKind::Read | OpKind::Write);
         match self.faults.next(target(kind)) {
             Some(Fault::Errno(errno)) => {
-                self.ready.push_back(Raw {
-                    slot,
-                    result: -errno,
-                });
+                self.ready.push_back(Raw { slot, result: -errno });
                 return;
             }
             Some(Fault::Short(bytes)) if moves => slab.limit(slot, bytes as u64),
@@ -204,20 +194,14 @@ impl<D: Driver> Driver for FaultyDriver<D> {
 
     fn wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
         if lock(&self.gate.0).broken {
-            return Err(Error::new(
-                ErrorKind::Io,
-                "the queue is lost, as the test asked",
-            ));
+            return Err(Error::new(ErrorKind::Io, "the queue is lost, as the test asked"));
         }
         self.let_go(slab)?;
         if !self.ready.is_empty() {
             return Ok(());
         }
         if self.with_inner == 0 {
-            return Err(Error::new(
-                ErrorKind::Busy,
-                "every operation is held by the gate",
-            ));
+            return Err(Error::new(ErrorKind::Busy, "every operation is held by the gate"));
         }
         self.inner.wait(slab, min.min(self.with_inner))
     }

@@ -108,11 +108,7 @@ pub(crate) fn read_full(
 }
 
 /// Writes all of `bufs`.
-pub(crate) fn write_full(
-    io: &(impl FileIo + ?Sized),
-    bufs: &[IoSlice<'_>],
-    offset: u64,
-) -> io::Result<()> {
+pub(crate) fn write_full(io: &(impl FileIo + ?Sized), bufs: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
     let total: usize = bufs.iter().map(|buf| buf.len()).sum();
     if total == 0 {
         return Ok(());
@@ -159,10 +155,7 @@ struct ZeroPage([u8; 1 << 16]);
 
 /// Whether `fallocate` said that this file or file system has no such mode.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENODEV)
-    )
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENODEV))
 }
 
 /// What is needed where no `fallocate` makes zeroes.
@@ -242,10 +235,8 @@ pub(crate) fn raw_result(result: io::Result<usize>) -> i32 {
 /// Zeroes a range in the ways that are left when `fallocate` has no mode for
 /// `how`: 0 or a negated errno.
 pub(crate) fn zero_otherwise(io: &impl FileIo, how: Fallocate, offset: u64, len: u64) -> i32 {
-    let by_hand = ByHand {
-        write: &|data, at| write_full(io, &[IoSlice::new(data)], at),
-        size: &|| io.size(),
-    };
+    let by_hand =
+        ByHand { write: &|data, at| write_full(io, &[IoSlice::new(data)], at), size: &|| io.size() };
     let result = match how {
         Fallocate::Punch => punch_range(io, offset, len, by_hand),
         Fallocate::Zero | Fallocate::Allocate => zero_by_hole(io, offset, len, by_hand),

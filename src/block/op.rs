@@ -115,18 +115,12 @@ impl Op {
 
     /// Makes `[offset, offset + len)` read as zeroes; see [`OpKind::WriteZeroes`].
     pub fn write_zeroes(tag: u64, offset: u64, len: u64) -> Self {
-        Self {
-            len,
-            ..Self::with(OpKind::WriteZeroes, tag, offset, Buffers::None)
-        }
+        Self { len, ..Self::with(OpKind::WriteZeroes, tag, offset, Buffers::None) }
     }
 
     /// Discards `[offset, offset + len)`; see [`OpKind::Discard`].
     pub fn discard(tag: u64, offset: u64, len: u64) -> Self {
-        Self {
-            len,
-            ..Self::with(OpKind::Discard, tag, offset, Buffers::None)
-        }
+        Self { len, ..Self::with(OpKind::Discard, tag, offset, Buffers::None) }
     }
 
     /// Makes what has completed stable; see [`OpKind::Flush`].
@@ -136,13 +130,7 @@ impl Op {
 
     /// An operation over `bufs`, whose length it takes.
     pub(crate) fn with(kind: OpKind, tag: u64, offset: u64, bufs: Buffers) -> Self {
-        Self {
-            kind,
-            tag,
-            offset,
-            len: bufs.total(),
-            bufs,
-        }
+        Self { kind, tag, offset, len: bufs.total(), bufs }
     }
 
     /// What it does.
@@ -218,11 +206,10 @@ impl Completion {
     pub fn result(&self) -> Result<u64> {
         match self.errno() {
             None => Ok(self.result.unsigned_abs()),
-            Some(errno) => Err(Error::io(
-                format!("{:?} failed", self.kind),
-                io::Error::from_raw_os_error(errno),
-            )
-            .with_host(self.offset)),
+            Some(errno) => {
+                Err(Error::io(format!("{:?} failed", self.kind), io::Error::from_raw_os_error(errno))
+                    .with_host(self.offset))
+            }
         }
     }
 

@@ -47,9 +47,7 @@ pub fn aio_budget() -> Result<AioBudget> {
 
 fn kernel_number(path: &str) -> Result<u64> {
     let text = fs::read_to_string(path).map_err(|error| missing(error).with_path(path))?;
-    text.trim()
-        .parse()
-        .map_err(|_| Error::new(ErrorKind::Missing, "not a number").with_path(path))
+    text.trim().parse().map_err(|_| Error::new(ErrorKind::Missing, "not a number").with_path(path))
 }
 
 /// The opcodes of io_uring that the engine uses and this kernel has, by name.
@@ -77,15 +75,9 @@ pub struct Direct {
 ///
 /// `Missing` where the file system has none; else as [`BlockFile::open`].
 pub fn direct(path: &Path) -> Result<Direct> {
-    let options = FileOptions {
-        direct: true,
-        ..FileOptions::default()
-    };
+    let options = FileOptions { direct: true, ..FileOptions::default() };
     let file = BlockFile::open(path, options)?;
-    Ok(Direct {
-        alignment: file.alignment(),
-        reported: reported_alignment(file.as_fd()).is_some(),
-    })
+    Ok(Direct { alignment: file.alignment(), reported: reported_alignment(file.as_fd()).is_some() })
 }
 
 /// Name of the file system that the file at `path` is on.
@@ -95,8 +87,8 @@ pub fn direct(path: &Path) -> Result<Direct> {
 /// With errno.
 pub fn file_system_of(path: &Path) -> Result<String> {
     let file = fs::File::open(path).map_err(|e| Error::io("cannot open", e).with_path(path))?;
-    let number = file_system(file.as_fd())
-        .map_err(|e| Error::io("cannot find the file system", e).with_path(path))?;
+    let number =
+        file_system(file.as_fd()).map_err(|e| Error::io("cannot find the file system", e).with_path(path))?;
     Ok(file_system_name(number))
 }
 
@@ -133,25 +125,16 @@ mod tests {
     #[test]
     fn what_is_missing_has_a_kind_a_reason_and_an_errno() {
         let error = kernel_number("/proc/sys/fs/no-such-thing").expect_err("no such file");
-        assert_eq!(
-            (error.kind(), error.errno()),
-            (ErrorKind::Missing, Some(libc::ENOENT))
-        );
+        assert_eq!((error.kind(), error.errno()), (ErrorKind::Missing, Some(libc::ENOENT)));
         let error = missing(std::io::Error::from_raw_os_error(libc::EAGAIN));
         assert!(error.to_string().contains("aio-max-nr"));
         let error = direct(Path::new("/proc/version")).expect_err("no direct I/O there");
-        assert!(
-            matches!(error.kind(), ErrorKind::Missing | ErrorKind::Unsupported),
-            "{error}"
-        );
+        assert!(matches!(error.kind(), ErrorKind::Missing | ErrorKind::Unsupported), "{error}");
     }
 
     #[test]
     fn a_fifo_or_a_device_of_characters_is_refused() {
         let error = BlockFile::open(Path::new("/dev/zero"), FileOptions::default());
-        assert_eq!(
-            error.map_err(|error| error.kind()).err(),
-            Some(ErrorKind::Unsupported)
-        );
+        assert_eq!(error.map_err(|error| error.kind()).err(), Some(ErrorKind::Unsupported));
     }
 }

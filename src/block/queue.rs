@@ -22,10 +22,7 @@ pub(crate) fn check_depth(depth: u32) -> Result<()> {
     if (1..=MAX_DEPTH).contains(&depth) {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidInput,
-        format!("a queue depth of {depth} is not in 1 to {MAX_DEPTH}"),
-    ))
+    Err(Error::new(ErrorKind::InvalidInput, format!("a queue depth of {depth} is not in 1 to {MAX_DEPTH}")))
 }
 
 /// How an attempt ended.
@@ -156,10 +153,7 @@ impl<D: Driver> Queue<D> {
         if self.tags.insert(op.tag) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Busy,
-            format!("tag {} is in flight already", op.tag),
-        ))
+        Err(Error::new(ErrorKind::Busy, format!("tag {} is in flight already", op.tag)))
     }
 
     fn full(&self, wanted: usize) -> Result<()> {

@@ -89,19 +89,13 @@ impl<E: Engine> RawDisk<E> {
         if ops.len() > free {
             return Err(Error::new(
                 ErrorKind::Busy,
-                format!(
-                    "no room for {} operations, the disk has {free} left",
-                    ops.len()
-                ),
+                format!("no room for {} operations, the disk has {free} left", ops.len()),
             ));
         }
         for (index, op) in ops.iter().enumerate() {
             let twice = ops[..index].iter().any(|other| other.tag == op.tag);
             if twice || self.jobs.has_tag(op.tag) {
-                return Err(Error::new(
-                    ErrorKind::Busy,
-                    format!("tag {} is in flight already", op.tag),
-                ));
+                return Err(Error::new(ErrorKind::Busy, format!("tag {} is in flight already", op.tag)));
             }
         }
         Ok(())
@@ -136,8 +130,7 @@ impl<E: Engine> RawDisk<E> {
                 Ok(()) => result,
                 Err(errno) => (-errno).into(),
             };
-            self.done
-                .push_back(job.complete(result, passed.map(Op::into_buffers)));
+            self.done.push_back(job.complete(result, passed.map(Op::into_buffers)));
         }
     }
 
@@ -148,8 +141,7 @@ impl<E: Engine> RawDisk<E> {
         if result < 0 || !overhangs {
             return Ok(());
         }
-        retry(|| self.file.truncate(self.capacity))
-            .map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+        retry(|| self.file.truncate(self.capacity)).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
     }
 
     /// Looks at what the engine completed.
@@ -244,10 +236,7 @@ impl<E: Engine> Engine for RawDisk<E> {
         if n > self.in_flight() {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!(
-                    "cannot wait for {n} completions of {} operations",
-                    self.in_flight()
-                ),
+                format!("cannot wait for {n} completions of {} operations", self.in_flight()),
             ));
         }
         let mut left = n;

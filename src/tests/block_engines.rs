@@ -34,20 +34,15 @@ fn all<S>(_: &S) -> bool {
 }
 
 /// A trial for each contract and subject.
-fn trials<S: Clone + Send + ToString + 'static>(
-    contracts: &[Contract<S>],
-    subjects: &[S],
-) -> Vec<Trial> {
+fn trials<S: Clone + Send + ToString + 'static>(contracts: &[Contract<S>], subjects: &[S]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(name, contract, about) in contracts {
         for subject in subjects.iter().filter(|subject| about(subject)) {
             let full = format!("{name}::{}", subject.to_string());
             let subject = subject.clone();
-            trials.push(Trial::ignorable_test(full, move || {
-                match contract(&subject) {
-                    Ok(()) => Ok(Completion::Completed),
-                    Err(Skip(reason)) => Ok(Completion::ignored_with(reason)),
-                }
+            trials.push(Trial::ignorable_test(full, move || match contract(&subject) {
+                Ok(()) => Ok(Completion::Completed),
+                Err(Skip(reason)) => Ok(Completion::ignored_with(reason)),
             }));
         }
     }

@@ -8,11 +8,13 @@ use std::io;
 use std::mem;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::counters::{Call, count};
 use super::file::check;
 use super::slab::Request;
+use crate::block::lock::lock;
 use crate::block::op::OpKind;
 
 /// A completion, as the kernel writes it (`struct io_event`, linux/aio_abi.h).
@@ -87,23 +89,9 @@ impl Context {
         // SAFETY: `events` has room for as many as are asked for; no time-out
         // is passed where the call may wait, and one of 0 where it may not.
         let taken = check(unsafe {
-            let now = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            let timeout = if min == 0 {
-                &raw const now
-            } else {
-                std::ptr::null()
-            };
-            libc::syscall(
-                libc::SYS_io_getevents,
-                self.id,
-                min,
-                events.len(),
-                events.as_mut_ptr(),
-                timeout,
-            )
+            let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            let timeout = if min == 0 { &raw const now } else { std::ptr::null() };
+            libc::syscall(libc::SYS_io_getevents, self.id, min, events.len(), events.as_mut_ptr(), timeout)
         })?;
         Ok(taken as usize)
     }
@@ -175,6 +163,9 @@ pub(crate) struct Controls {
     taken: usize,
 }
 
+/// Blocks that late completions point to.
+static PARKED: Mutex<Vec<Box<[libc::iocb]>>> = Mutex::new(Vec::new());
+
 // SAFETY: `waiting` points into `blocks`, which moves with it and stays where it is.
 unsafe impl Send for Controls {}
 
@@ -207,11 +198,7 @@ impl Controls {
         block.aio_data = target.data;
         block.aio_fildes = target.file as u32;
         block.aio_offset = request.offset as i64;
-        block.aio_flags = if target.event.is_some() {
-            FLAG_RESFD
-        } else {
-            0
-        };
+        block.aio_flags = if target.event.is_some() { FLAG_RESFD } else { 0 };
         block.aio_resfd = target.event.unwrap_or(0) as u32;
         let (command, buf, len) = command(request);
         block.aio_lio_opcode = command;
@@ -246,11 +233,17 @@ impl Controls {
         // SAFETY: each pointer is to a block of ours; the kernel reads blocks
         // and lists of buffers during the call only, and the buffers stay in
         // their slots until the slot is reported finished.
-        let taken = check(unsafe {
-            libc::syscall(libc::SYS_io_submit, context.id, offered, rest.as_mut_ptr())
-        })? as usize;
+        let taken =
+            check(unsafe { libc::syscall(libc::SYS_io_submit, context.id, offered, rest.as_mut_ptr()) })?
+                as usize;
         self.advance(taken);
         Ok(taken)
+    }
+
+    /// Keeps the blocks for the rest of the process: completions that are
+    /// still to come point to them.
+    pub fn park(&mut self) {
+        lock(&PARKED).push(mem::take(&mut self.blocks));
     }
 
     fn advance(&mut self, by: usize) {

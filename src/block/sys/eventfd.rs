@@ -68,11 +68,7 @@ pub fn drain(fd: BorrowedFd<'_>) -> io::Result<Option<u64>> {
 ///
 /// With errno.
 pub fn wait_readable(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let mut poll = libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     crate::block::io::retry(|| {
         // SAFETY: one pollfd.
         check(unsafe { libc::poll(&raw mut poll, 1, -1) }.into()).map(drop)

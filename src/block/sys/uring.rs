@@ -103,14 +103,9 @@ impl Ring {
     pub fn new(depth: u32, file: BorrowedFd<'_>) -> Result<Self> {
         let ring = build(depth)?;
         let probe = probe(&ring)?;
-        let lacks = OPCODES[..NEEDED]
-            .iter()
-            .find(|(_, code)| !probe.is_supported(*code));
+        let lacks = OPCODES[..NEEDED].iter().find(|(_, code)| !probe.is_supported(*code));
         if let Some((name, _)) = lacks {
-            return Err(Error::new(
-                ErrorKind::Missing,
-                format!("this kernel's io_uring has no {name}"),
-            ));
+            return Err(Error::new(ErrorKind::Missing, format!("this kernel's io_uring has no {name}")));
         }
         count(Call::Setup);
         // Registered, the file is not looked up again for each operation.
@@ -160,11 +155,7 @@ impl Ring {
             }
             (_, None) => entry!(self, Write(start.cast_const(), len), offset(offset)),
             (_, Some(index)) => {
-                entry!(
-                    self,
-                    WriteFixed(start.cast_const(), len, index),
-                    offset(offset)
-                )
+                entry!(self, WriteFixed(start.cast_const(), len, index), offset(offset))
             }
         }
     }
@@ -181,12 +172,7 @@ impl Ring {
         match request.kind.fallocate() {
             Some(how) => {
                 let mode = fallocate_mode(how);
-                entry!(
-                    self,
-                    Fallocate(request.len),
-                    offset(request.offset),
-                    mode(mode)
-                )
+                entry!(self, Fallocate(request.len), offset(request.offset), mode(mode))
             }
             None => entry!(self, Fsync(), flags(types::FsyncFlags::DATASYNC)),
         }
@@ -226,26 +212,17 @@ impl Ring {
     /// memory; `InvalidInput` for too many.
     pub fn register_buffers(&mut self, bufs: &mut [AlignedBuf]) -> Result<()> {
         if !self.has_fixed {
-            return Err(Error::new(
-                ErrorKind::Missing,
-                "this io_uring has no registered buffers",
-            ));
+            return Err(Error::new(ErrorKind::Missing, "this io_uring has no registered buffers"));
         }
         if bufs.len() > MAX_REGISTERED {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!(
-                    "{} buffers to register, {MAX_REGISTERED} at most",
-                    bufs.len()
-                ),
+                format!("{} buffers to register, {MAX_REGISTERED} at most", bufs.len()),
             ));
         }
         let list: Vec<libc::iovec> = bufs
             .iter_mut()
-            .map(|buf| libc::iovec {
-                iov_base: buf.as_mut_ptr().cast(),
-                iov_len: buf.capacity(),
-            })
+            .map(|buf| libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.capacity() })
             .collect();
         count(Call::Setup);
         // SAFETY: the memory is the buffers'. The kernel pins its pages, and
@@ -253,10 +230,7 @@ impl Ring {
         unsafe { self.ring.submitter().register_buffers(&list) }
             .map_err(|error| Error::missing("cannot register buffers with the io_uring", error))?;
         for (index, buf) in bufs.iter_mut().enumerate() {
-            buf.set_registered(Registered {
-                ring: self.number,
-                index: index as u16,
-            });
+            buf.set_registered(Registered { ring: self.number, index: index as u16 });
         }
         Ok(())
     }

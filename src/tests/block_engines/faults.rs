@@ -12,32 +12,12 @@ use crate::subject::{Rig, Skip, Subject, UNIT, full, must, pattern};
 use crate::{Contract, all};
 
 pub const CONTRACTS: &[Contract<Subject>] = &[
-    (
-        "errors_keep_errno_and_buffers",
-        errors_keep_errno_and_buffers,
-        all,
-    ),
-    (
-        "interruptions_go_unnoticed",
-        interruptions_go_unnoticed,
-        all,
-    ),
+    ("errors_keep_errno_and_buffers", errors_keep_errno_and_buffers, all),
+    ("interruptions_go_unnoticed", interruptions_go_unnoticed, all),
     ("short_transfers_go_on", short_transfers_go_on, all),
-    (
-        "a_fault_at_each_step_of_a_transfer",
-        a_fault_at_each_step_of_a_transfer,
-        all,
-    ),
-    (
-        "writes_that_make_no_progress_fail",
-        writes_that_make_no_progress_fail,
-        all,
-    ),
-    (
-        "torn_writes_fail_and_leave_a_part",
-        torn_writes_fail_and_leave_a_part,
-        all,
-    ),
+    ("a_fault_at_each_step_of_a_transfer", a_fault_at_each_step_of_a_transfer, all),
+    ("writes_that_make_no_progress_fail", writes_that_make_no_progress_fail, all),
+    ("torn_writes_fail_and_leave_a_part", torn_writes_fail_and_leave_a_part, all),
     ("zeroing_falls_back", zeroing_falls_back, all),
 ];
 
@@ -63,16 +43,8 @@ fn errors_keep_errno_and_buffers(subject: &Subject) -> Result<(), Skip> {
             rig.faults.at(Target::Any, 0, Fault::Errno(errno));
             let done = rig.run(op);
             let error = must(done.result().err().ok_or("fails"));
-            let kind = if errno == libc::ENOSPC {
-                ErrorKind::Exhausted
-            } else {
-                ErrorKind::Io
-            };
-            assert_eq!(
-                (error.errno(), error.kind()),
-                (Some(errno), kind),
-                "{tag} {len}"
-            );
+            let kind = if errno == libc::ENOSPC { ErrorKind::Exhausted } else { ErrorKind::Io };
+            assert_eq!((error.errno(), error.kind()), (Some(errno), kind), "{tag} {len}");
             assert_eq!(done.into_buffers().total(), bytes, "the buffers are back");
         }
     }
@@ -116,10 +88,7 @@ fn cuts(rig: &Rig, total: u64) -> Vec<usize> {
     let step = rig.engine.alignment().offset();
     let wild = [1, 511, 512, 4095, 4096, 4097, 8191, 8192, total - 1];
     let fits = |cut: &u64| cut.is_multiple_of(step) && *cut > 0;
-    wild.into_iter()
-        .filter(fits)
-        .map(|cut| cut as usize)
-        .collect()
+    wild.into_iter().filter(fits).map(|cut| cut as usize).collect()
 }
 
 fn vector() -> Vec<AlignedBuf> {
@@ -137,18 +106,11 @@ fn short_transfers_go_on(subject: &Subject) -> Result<(), Skip> {
         must(rig.view.set_len(0));
         rig.faults.reset();
         rig.faults.from(Target::Any, 0, Fault::Short(cut));
-        assert_eq!(
-            must(rig.run(Op::writev(1, UNIT, vector())).result()),
-            4 * UNIT
-        );
+        assert_eq!(must(rig.run(Op::writev(1, UNIT, vector())).result()), 4 * UNIT);
         assert_eq!(rig.peek(UNIT, 4 * UNIT), whole, "written {cut} at a time");
         let done = rig.run(Op::readv(1, UNIT, vec![full(3, 0xff), full(1, 0xff)]));
         assert_eq!(must(done.result()), 4 * UNIT);
-        assert_eq!(
-            bytes(done.buffers().as_slice()),
-            whole,
-            "read {cut} at a time"
-        );
+        assert_eq!(bytes(done.buffers().as_slice()), whole, "read {cut} at a time");
         assert!(rig.faults.calls(Target::Any) > 2);
     }
     Ok(())
@@ -157,10 +119,7 @@ fn short_transfers_go_on(subject: &Subject) -> Result<(), Skip> {
 /// The transfer takes four attempts; one of them fails.
 fn a_fault_at_each_step_of_a_transfer(subject: &Subject) -> Result<(), Skip> {
     let mut rig = subject.rig(2, &[])?;
-    let ops: [fn() -> Op; 2] = [
-        || Op::writev(1, 0, vector()),
-        || Op::readv(1, 0, vec![full(4, 0xff)]),
-    ];
+    let ops: [fn() -> Op; 2] = [|| Op::writev(1, 0, vector()), || Op::readv(1, 0, vec![full(4, 0xff)])];
     for op in ops {
         for step in 0..4 {
             for errno in [libc::EIO, libc::ENOSPC] {
@@ -170,11 +129,7 @@ fn a_fault_at_each_step_of_a_transfer(subject: &Subject) -> Result<(), Skip> {
                 let done = rig.run(op());
                 assert_eq!(done.errno(), Some(errno), "step {step}");
                 assert_eq!(done.into_buffers().total(), 4 * UNIT);
-                assert_eq!(
-                    rig.faults.calls(Target::Any),
-                    step + 1,
-                    "and no step after it"
-                );
+                assert_eq!(rig.faults.calls(Target::Any), step + 1, "and no step after it");
             }
         }
         rig.faults.reset();
@@ -200,10 +155,7 @@ fn torn_writes_fail_and_leave_a_part(subject: &Subject) -> Result<(), Skip> {
     let done = rig.run(Op::write(1, 0, full(2, 9)));
     assert_eq!(done.errno(), Some(libc::EIO));
     assert_eq!(rig.peek(0, UNIT), *full(1, 9));
-    assert_eq!(
-        rig.peek(UNIT, UNIT),
-        pattern(4, 1)[UNIT as usize..2 * UNIT as usize]
-    );
+    assert_eq!(rig.peek(UNIT, UNIT), pattern(4, 1)[UNIT as usize..2 * UNIT as usize]);
     works(&mut rig);
     Ok(())
 }
@@ -211,8 +163,7 @@ fn torn_writes_fail_and_leave_a_part(subject: &Subject) -> Result<(), Skip> {
 /// Where `fallocate` lacks a mode, the range reads as zeroes all the same.
 fn zeroing_falls_back(subject: &Subject) -> Result<(), Skip> {
     let mut rig = subject.rig(2, &pattern(4, 1))?;
-    rig.faults
-        .from(Target::Fallocate, 0, Fault::Errno(libc::EOPNOTSUPP));
+    rig.faults.from(Target::Fallocate, 0, Fault::Errno(libc::EOPNOTSUPP));
     assert_eq!(must(rig.run(Op::write_zeroes(1, 0, UNIT)).result()), UNIT);
     assert_eq!(must(rig.run(Op::discard(1, 2 * UNIT, UNIT)).result()), UNIT);
     let mut model = pattern(4, 1).to_vec();

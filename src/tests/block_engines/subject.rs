@@ -19,8 +19,8 @@ use wallgrind::block::io::FileIo;
 use wallgrind::block::mem::file::MemFile;
 use wallgrind::block::queue::{Driver, Queue};
 use wallgrind::block::{
-    AlignedBuf, BlockFile, Completion, Engine, Error, ErrorKind, FileOptions, FileStorage,
-    MemStorage, Op, Storage,
+    AlignedBuf, BlockFile, Completion, Engine, Error, ErrorKind, FileOptions, FileStorage, MemStorage, Op,
+    Storage,
 };
 
 /// What contracts count offsets in: satisfies any file's alignment.
@@ -119,11 +119,7 @@ impl Subject {
             }
         }
         for place in [Place::Memory, Place::MemoryAligned] {
-            all.push(Self {
-                way: Way::Mem,
-                place,
-                faulty,
-            });
+            all.push(Self { way: Way::Mem, place, faulty });
         }
         all
     }
@@ -155,11 +151,7 @@ impl Subject {
         let folder = folder(self.place)?;
         let path = folder.path().join("image");
         must(fs::write(&path, content));
-        let options = FileOptions {
-            write,
-            direct: self.place == Place::Direct,
-            ..FileOptions::default()
-        };
+        let options = FileOptions { write, direct: self.place == Place::Direct, ..FileOptions::default() };
         let file = Arc::new(or_skip(BlockFile::open(&path, options))?);
         let (faults, gate) = (Faults::new(), Gate::new());
         Ok(Rig {
@@ -190,9 +182,9 @@ impl Subject {
     fn mem_rig(&self, depth: u32, content: &[u8]) -> Rig {
         let store = MemStorage::from_bytes(content);
         let file = match self.place {
-            Place::MemoryAligned => store.file().with_alignment(must(
-                Alignment::new(512, UNIT as u32).ok_or("powers of two"),
-            )),
+            Place::MemoryAligned => {
+                store.file().with_alignment(must(Alignment::new(512, UNIT as u32).ok_or("powers of two")))
+            }
             _ => store.file().clone(),
         };
         let (faults, gate) = (Faults::new(), Gate::new());
@@ -207,29 +199,17 @@ impl Subject {
         }
     }
 
-    fn wrap<D: Driver + 'static>(
-        &self,
-        driver: D,
-        faults: &Faults,
-        gate: &Gate,
-    ) -> Box<dyn Engine> {
+    fn wrap<D: Driver + 'static>(&self, driver: D, faults: &Faults, gate: &Gate) -> Box<dyn Engine> {
         match self.faulty {
             false => Box::new(Queue::new(driver)),
-            true => Box::new(Queue::new(FaultyDriver::new(
-                driver,
-                faults.clone(),
-                gate.clone(),
-            ))),
+            true => Box::new(Queue::new(FaultyDriver::new(driver, faults.clone(), gate.clone()))),
         }
     }
 }
 
 /// The file at `path`, buffered, for writing.
 pub fn view(path: &PathBuf) -> Result<FileStorage, Error> {
-    let options = FileOptions {
-        write: true,
-        ..FileOptions::default()
-    };
+    let options = FileOptions { write: true, ..FileOptions::default() };
     FileStorage::open(path, options)
 }
 
@@ -243,9 +223,13 @@ pub fn full(units: u64, byte: u8) -> AlignedBuf {
 /// `units` units of bytes that differ from place to place and from seed to seed.
 pub fn pattern(units: u64, seed: u64) -> AlignedBuf {
     let mut buf = full(units, 0);
-    for (index, byte) in buf.iter_mut().enumerate() {
-        *byte =
-            ((index as u64).wrapping_mul(31) ^ (index as u64 >> 9) ^ seed.wrapping_mul(97)) as u8;
+    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for chunk in buf.chunks_exact_mut(64) {
+        word = word.rotate_left(7).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        chunk[..8].copy_from_slice(&word.to_le_bytes());
+        chunk.copy_within(..8, 8);
+        chunk.copy_within(..16, 16);
+        chunk.copy_within(..32, 32);
     }
     buf
 }
