@@ -1,6 +1,12 @@
 //! Reports from records alone: a model with one row builder, and renderers
 //! that are pure functions from it to text.
 
+mod format;
+mod grid;
+mod model;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
+pub use model::{Figures, Group, Rate, Row, Section, State, sections};
 pub use terminal::{Look, table};

@@ -97,9 +97,10 @@ impl Setup {
         let offered = self.groups.offered_by_client();
         let builder = ClientConfig::builder_with_details(self.crypto(offered)?, Arc::new(FixedTime))
             .with_protocol_versions(&[self.version()?])?;
-        let builder = match self.provider {
-            Provider::NoCrypto => builder.dangerous().with_custom_certificate_verifier(no_crypto::verifier()),
-            _ => builder.with_root_certificates(self.key.roots()?),
+        let builder = if self.provider.has_crypto() {
+            builder.with_root_certificates(self.key.roots()?)
+        } else {
+            builder.dangerous().with_custom_certificate_verifier(no_crypto::verifier())
         };
         let mut config = if self.mutual {
             let identity = self.key.client()?;

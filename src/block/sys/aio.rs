@@ -8,11 +8,13 @@ use std::io;
 use std::mem;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::counters::{Call, count};
 use super::file::check;
 use super::slab::Request;
+use crate::block::lock::lock;
 use crate::block::op::OpKind;
 
 /// A completion, as the kernel writes it (`struct io_event`, linux/aio_abi.h).
@@ -161,6 +163,9 @@ pub(crate) struct Controls {
     taken: usize,
 }
 
+/// Blocks that late completions point to.
+static PARKED: Mutex<Vec<Box<[libc::iocb]>>> = Mutex::new(Vec::new());
+
 // SAFETY: `waiting` points into `blocks`, which moves with it and stays where it is.
 unsafe impl Send for Controls {}
 
@@ -233,6 +238,12 @@ impl Controls {
                 as usize;
         self.advance(taken);
         Ok(taken)
+    }
+
+    /// Keeps the blocks for the rest of the process: completions that are
+    /// still to come point to them.
+    pub fn park(&mut self) {
+        lock(&PARKED).push(mem::take(&mut self.blocks));
     }
 
     fn advance(&mut self, by: usize) {

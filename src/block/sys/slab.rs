@@ -306,3 +306,118 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::buf::AlignedBuf;
+    use proptest::prelude::*;
+
+    fn slab_with(kind: OpKind, lens: &[usize]) -> (Slab, u32) {
+        let buf = |&len: &usize| {
+            let mut buf = AlignedBuf::new(len, 8).expect("memory");
+            buf.fill(0xff);
+            buf
+        };
+        let mut slab = Slab::new(1);
+        let bufs = Buffers::Many(lens.iter().map(buf).collect());
+        let slot = slab.insert(Op::with(kind, 1, 4096, bufs)).expect("room");
+        (slab, slot)
+    }
+
+    proptest! {
+        /// However a read is cut, each byte is offered to the kernel once, in
+        /// order, at its place in the file; what is past the end becomes zero.
+        #[test]
+        fn cut_reads_cover_each_byte_once(
+            lens in prop::collection::vec(0usize..300, 1..6),
+            cuts in prop::collection::vec(1u64..200, 1..40),
+            end in 0u64..1200,
+        ) {
+            let (mut slab, slot) = slab_with(OpKind::Read, &lens);
+            let total: usize = lens.iter().sum();
+            let mut at = 0u64;
+            let mut cuts = cuts.iter().cycle();
+            let result = loop {
+                slab.limit(slot, *cuts.next().expect("endless"));
+                let (slices, offset) = slab.read_slices(slot);
+                prop_assert_eq!(offset, 4096 + at);
+                let mut moved = 0;
+                for byte in slices.iter_mut().flat_map(|slice| slice.iter_mut()) {
+                    if at == end { break }
+                    *byte = at as u8;
+                    (at, moved) = (at + 1, moved + 1);
+                }
+                if let Step::Finished(result) = slab.advance(slot, moved, Alignment::NONE) {
+                    break result;
+                }
+            };
+            prop_assert_eq!(result, total as i64);
+            let done = slab.take(slot, result);
+            let read: Vec<u8> = done.buffers().as_slice().iter().flat_map(|b| b.to_vec()).collect();
+            for (index, &byte) in read.iter().enumerate() {
+                let expected = if (index as u64) < end { index as u8 } else { 0 };
+                prop_assert_eq!(byte, expected, "byte {}", index);
+            }
+        }
+
+        /// However a write is cut, it ends, and no byte is skipped.
+        #[test]
+        fn cut_writes_skip_nothing(
+            lens in prop::collection::vec(0usize..300, 1..6),
+            cuts in prop::collection::vec(0u64..200, 1..40),
+            shift in 0u32..4,
+        ) {
+            let align = Alignment::new(1, 1 << shift).expect("a power of two");
+            let (mut slab, slot) = slab_with(OpKind::Write, &lens);
+            let total: usize = lens.iter().sum();
+            let mut reached = 4096;
+            for cut in cuts.iter().cycle() {
+                slab.limit(slot, *cut);
+                let (slices, offset) = slab.write_slices(slot);
+                prop_assert!(offset <= reached && align.fits_range(offset, 0));
+                let moved: usize = slices.iter().map(|slice| slice.len()).sum();
+                prop_assert!(moved as u64 <= *cut);
+                reached = offset + moved as u64;
+                match slab.advance(slot, moved as i32, align) {
+                    Step::Finished(result) if result >= 0 => {
+                        prop_assert_eq!((result, reached), (total as i64, 4096 + total as u64));
+                        break;
+                    }
+                    Step::Finished(result) => {
+                        prop_assert_eq!(result, i64::from(-libc::EIO));
+                        prop_assert!((moved as u64) < align.offset(), "only without progress");
+                        break;
+                    }
+                    step => prop_assert_eq!(step, Step::Again),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slab_that_a_driver_still_uses_is_parked() {
+        let before = lock(&PARKED).len();
+        let (slab, _) = slab_with(OpKind::Read, &[64]);
+        drop(slab);
+        let (mut slab, slot) = slab_with(OpKind::Read, &[64]);
+        slab.hand_over(slot);
+        slab.hand_back(slot);
+        drop(slab);
+        assert_eq!(lock(&PARKED).len(), before, "nobody uses these");
+        let (mut slab, slot) = slab_with(OpKind::Read, &[64]);
+        slab.hand_over(slot);
+        drop(slab);
+        assert_eq!(lock(&PARKED).len(), before + 1);
+    }
+
+    #[test]
+    fn zeroing_without_a_mode_falls_back() {
+        let (mut slab, slot) = slab_with(OpKind::Discard, &[8]);
+        let step = |slab: &mut Slab, errno: i32| slab.advance(slot, -errno, Alignment::NONE);
+        assert_eq!(step(&mut slab, libc::EOPNOTSUPP), Step::Fallback);
+        assert_eq!(step(&mut slab, libc::EINTR), Step::Again);
+        assert_eq!(step(&mut slab, libc::EIO), Step::Finished((-libc::EIO).into()));
+        assert_eq!(step(&mut slab, 0), Step::Finished(8));
+    }
+}

@@ -33,7 +33,7 @@ pub(super) fn register(suite: &mut Suite) {
 
 /// What needs cryptography.
 fn keys_and_groups(suite: &mut Suite, provider: Provider) {
-    if provider == Provider::NoCrypto {
+    if !provider.has_crypto() {
         return;
     }
     let aes = CipherSuite::TLS13_AES_128_GCM_SHA256;
@@ -57,12 +57,11 @@ fn keys_and_groups(suite: &mut Suite, provider: Provider) {
 
 /// What every provider does, with none of its cryptography as well.
 fn variants(suite: &mut Suite, provider: Provider) {
-    let (setup, label) = match provider {
-        Provider::NoCrypto => (Setup::no_crypto(ProtocolVersion::TLSv1_3), ""),
-        _ => {
-            let cipher = CipherSuite::TLS13_AES_128_GCM_SHA256;
-            (Setup::new(provider, cipher, KeyKind::EcdsaP256), "ecdsap256_aes")
-        }
+    let (setup, label) = if provider.has_crypto() {
+        let cipher = CipherSuite::TLS13_AES_128_GCM_SHA256;
+        (Setup::new(provider, cipher, KeyKind::EcdsaP256), "ecdsap256_aes")
+    } else {
+        (Setup::no_crypto(ProtocolVersion::TLSv1_3), "")
     };
     handshake(suite, "handshake_retry", label, Setup { groups: Groups::Retry, ..setup });
     let scenario = suite

@@ -51,7 +51,7 @@ fn guests_may_ask_for_sectors(subject: &Subject) -> Result<(), Skip> {
     let mut model = pattern(24, 1).to_vec();
     let (mut disk, rig) = disk(subject.rig(4, &model)?);
     let mut state = 7;
-    for step in 0..300u64 {
+    for step in 0..200u64 {
         let len = (random(&mut state) % 20 + 1) * SECTOR;
         let offset = random(&mut state) % (24 * UNIT / SECTOR) * SECTOR;
         let len = len.min(24 * UNIT - offset);
@@ -88,7 +88,7 @@ fn guests_may_ask_for_sectors(subject: &Subject) -> Result<(), Skip> {
 /// the block, changes its part, and writes it.
 fn sectors_of_one_block_do_not_lose_each_other(subject: &Subject) -> Result<(), Skip> {
     let (mut disk, rig) = disk(subject.rig(32, &pattern(4, 1))?);
-    for round in 0..20u8 {
+    for round in 0..10u8 {
         let write = |n: u64| Op::write(n, UNIT + n * SECTOR, sectors(SECTOR, round ^ n as u8));
         let mut ops: Vec<Op> = (0..8).map(write).collect();
         ops.push(Op::write(100, 2 * UNIT, full(1, round)));

@@ -110,7 +110,7 @@ fn drop_parks_what_cannot_be_drained(subject: &Subject) -> Result<(), Skip> {
 
 /// With direct I/O the reads are truly in flight when the engine goes.
 fn drop_waits_for_the_kernel(subject: &Subject) -> Result<(), Skip> {
-    for _ in 0..8 {
+    for _ in 0..4 {
         let mut rig = subject.rig(32, &pattern(256, 1))?;
         let read = |tag| Op::read(tag, tag * 8 * UNIT, full(8, 0));
         let mut ops: Vec<Op> = (0..32).map(read).collect();
@@ -153,7 +153,7 @@ fn engines_share_one_context(subject: &Subject) -> Result<(), Skip> {
             scope.spawn(move || {
                 let mut engine = must(AioEngine::open(file, 8));
                 let mut out = Vec::new();
-                for round in 0..60u64 {
+                for round in 0..30u64 {
                     let unit = |tag: u64| (tag * 7 + round * 5 + seed) % 64;
                     let read = |tag| Op::read(tag, unit(tag) * UNIT, full(1, 0xff));
                     let mut ops: Vec<Op> = (0..8).map(read).collect();

@@ -172,8 +172,8 @@ fn a_full_queue_runs_for_long(subject: &Subject) -> Result<(), Skip> {
     let (mut next, mut taken) = (0u64, 0u64);
     let unit = |tag: u64| tag.wrapping_mul(2_654_435_761) % 64;
     let mut done = Vec::new();
-    while taken < 1000 {
-        while rig.engine.in_flight() < depth && next < 1000 {
+    while taken < 400 {
+        while rig.engine.in_flight() < depth && next < 400 {
             rig.submit(Op::read(next << 40, unit(next) * UNIT, full(1, 0xff)));
             next += 1;
         }

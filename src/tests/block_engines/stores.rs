@@ -133,7 +133,7 @@ fn change(store: &dyn Storage, model: &mut Vec<u8>, state: &mut u64) {
 fn storage_is_an_array_of_bytes(kind: &Store) -> Result<(), Skip> {
     let kept = kind.open()?;
     let (mut model, mut state) = (Vec::new(), 3);
-    for step in 0..250 {
+    for step in 0..200 {
         change(&*kept.store, &mut model, &mut state);
         assert_eq!(must(kept.store.len()), model.len() as u64, "step {step}");
         let offset = random(&mut state) as usize % 50_000;
@@ -238,7 +238,7 @@ fn threads_do_not_lose_each_others_bytes(kind: &Store) -> Result<(), Skip> {
         for thread in 0..4u8 {
             let store = Arc::clone(&kept.store);
             scope.spawn(move || {
-                for round in 0..40u8 {
+                for round in 0..20u8 {
                     for block in 0..8 {
                         let offset = block * 4096 + u64::from(thread) * 1024;
                         must(store.write_at(&[round ^ thread; 1024], offset));
@@ -249,7 +249,7 @@ fn threads_do_not_lose_each_others_bytes(kind: &Store) -> Result<(), Skip> {
     });
     let bytes = content(&*kept.store);
     for (index, part) in bytes.chunks(1024).enumerate() {
-        assert!(part.iter().all(|&byte| byte == 39 ^ (index % 4) as u8), "part {index}");
+        assert!(part.iter().all(|&byte| byte == 19 ^ (index % 4) as u8), "part {index}");
     }
     Ok(())
 }

@@ -223,8 +223,13 @@ pub fn full(units: u64, byte: u8) -> AlignedBuf {
 /// `units` units of bytes that differ from place to place and from seed to seed.
 pub fn pattern(units: u64, seed: u64) -> AlignedBuf {
     let mut buf = full(units, 0);
-    for (index, byte) in buf.iter_mut().enumerate() {
-        *byte = ((index as u64).wrapping_mul(31) ^ (index as u64 >> 9) ^ seed.wrapping_mul(97)) as u8;
+    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for chunk in buf.chunks_exact_mut(64) {
+        word = word.rotate_left(7).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        chunk[..8].copy_from_slice(&word.to_le_bytes());
+        chunk.copy_within(..8, 8);
+        chunk.copy_within(..16, 16);
+        chunk.copy_within(..32, 32);
     }
     buf
 }

@@ -1,0 +1,262 @@
+//! From records to rows: the one place where it is decided what a report
+//! shows of a record. Renderers only choose the form.
+//!
+//! Neighbours: `terminal` renders it; `store` has the records.
+
+use super::format::times;
+use crate::store::{Metric, Record, Status};
+use crate::units::{Direction, Throughput, Unit};
+
+/// Drift is shown from this correlation (either way) and below this p value.
+const DRIFT: (f64, f64) = (0.3, 0.01);
+
+/// Outliers and preemptions are shown from this share of the samples.
+const NOTABLE: f64 = 0.05;
+
+/// Metrics that have a column of their own beside the headline, and its title.
+const FURTHER: [(&str, &str); 2] = [("estimated_cycles", "est. cycles"), ("heap_peak_bytes", "peak bytes")];
+
+/// All records of one meter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// The meter.
+    pub mode: String,
+    /// Name, unit and direction of the headline metric, if anything was measured.
+    pub headline: Option<(String, Unit, Direction)>,
+    /// The names of the two parties, where all rows that have parties agree.
+    pub parties: Option<(String, String)>,
+    /// Groups in the order of their first row.
+    pub groups: Vec<Group>,
+    /// Whether a row was measured with debug assertions.
+    pub debug_build: bool,
+}
+
+/// Rows under one prefix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The prefix without its last `::`; empty for names of one segment.
+    pub prefix: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The last segment of its name.
+    pub name: String,
+    /// What became of it.
+    pub state: State,
+    /// What to know before trusting it, in a word or two: drift, outliers, migrations.
+    pub tags: Vec<String>,
+    /// The same at length, from the meter.
+    pub notes: Vec<String>,
+}
+
+/// What became of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// There are numbers.
+    Measured(Box<Figures>),
+    /// There are none, for a reason: `failed`, `timed out` or `ignored`.
+    Unmeasured(&'static str, String),
+}
+
+/// The numbers of one trial, for one iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// Median of the headline.
+    pub median: f64,
+    /// Half the width of its 95 % interval (the longer half); `None` with one sample.
+    pub half_interval: Option<f64>,
+    /// Least and greatest value.
+    pub range: (f64, f64),
+    /// Number of samples.
+    pub samples: usize,
+    /// Name and median of each party.
+    pub parties: Vec<(String, f64)>,
+    /// What it gets done in a second, where the headline is a time.
+    pub rates: Vec<Rate>,
+    /// How the region was told apart, where that is not always the same way.
+    pub method: Option<String>,
+    /// Seeds of the repeatable world.
+    pub seeds: Option<String>,
+    /// Further columns: title, unit, and medians (of the whole, else of each party).
+    pub further: Vec<(&'static str, Unit, Vec<f64>)>,
+}
+
+/// Work done in a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// Bytes.
+    Bytes(f64),
+    /// Things.
+    Elements(f64),
+}
+
+/// The sections of a report, one for each meter, in the order of the records.
+/// Of a trial that was repeated, the last attempt counts. Trials that passed
+/// without being measured have no row.
+pub fn sections(records: &[Record]) -> Vec<Section> {
+    let last = last_attempts(records);
+    let several_suites = last.iter().any(|record| record.suite != last[0].suite);
+    let mut sections: Vec<Section> = Vec::new();
+    for record in last {
+        let Some(row) = row(record) else { continue };
+        let at = sections.iter().position(|s| s.mode == record.mode).unwrap_or(sections.len());
+        if at == sections.len() {
+            sections.push(Section::new(&record.mode));
+        }
+        sections[at].add(record, row, several_suites);
+    }
+    for section in &mut sections {
+        section.parties = common_parties(section);
+    }
+    sections
+}
+
+fn last_attempts(records: &[Record]) -> Vec<&Record> {
+    let same = |a: &Record, b: &Record| a.suite == b.suite && a.scenario == b.scenario && a.mode == b.mode;
+    let superseded = |at: usize, record: &Record| {
+        records
+            .iter()
+            .enumerate()
+            .any(|(i, other)| same(record, other) && (other.attempt, i) > (record.attempt, at))
+    };
+    records.iter().enumerate().filter(|(at, r)| !superseded(*at, r)).map(|(_, r)| r).collect()
+}
+
+impl Section {
+    fn new(mode: &str) -> Self {
+        Self { mode: mode.into(), headline: None, parties: None, groups: Vec::new(), debug_build: false }
+    }
+
+    fn add(&mut self, record: &Record, row: Row, several_suites: bool) {
+        if let (None, Some(Metric { series, .. })) = (&self.headline, record.metrics.first()) {
+            self.headline = Some((series.metric.clone(), series.unit, series.direction));
+        }
+        let measured = matches!(row.state, State::Measured(_));
+        self.debug_build |= measured && record.identity.get("debug_assertions").is_some_and(|v| v == "yes");
+        let prefix = record.scenario.rsplit_once("::").map_or("", |(prefix, _)| prefix);
+        let prefix = match (several_suites, prefix) {
+            (false, _) => prefix.to_string(),
+            (true, "") => format!("({})", record.suite),
+            (true, _) => format!("{prefix} ({})", record.suite),
+        };
+        match self.groups.iter_mut().find(|group| group.prefix == prefix) {
+            Some(group) => group.rows.push(row),
+            None => self.groups.push(Group { prefix, rows: vec![row] }),
+        }
+    }
+
+    /// The numbers of all rows that have any.
+    pub fn figures(&self) -> impl Iterator<Item = &Figures> {
+        self.groups.iter().flat_map(|group| &group.rows).filter_map(|row| match &row.state {
+            State::Measured(figures) => Some(&**figures),
+            State::Unmeasured(..) => None,
+        })
+    }
+}
+
+fn common_parties(section: &Section) -> Option<(String, String)> {
+    let mut pairs = section.figures().filter(|f| f.parties.len() == 2);
+    let of = |f: &Figures| (f.parties[0].0.clone(), f.parties[1].0.clone());
+    let first = of(pairs.next()?);
+    pairs.all(|f| of(f) == first).then_some(first)
+}
+
+fn row(record: &Record) -> Option<Row> {
+    let state = match &record.status {
+        Status::Ok => State::Measured(Box::new(figures(record)?)),
+        Status::Failed(reason) => State::Unmeasured("failed", reason.clone()),
+        Status::TimedOut(reason) => State::Unmeasured("timed out", reason.clone()),
+        Status::Ignored(reason) => State::Unmeasured("ignored", reason.clone()),
+    };
+    let name = record.scenario.rsplit("::").next().unwrap_or_default().to_string();
+    Some(Row { name, state, tags: tags(record), notes: record.notes.clone() })
+}
+
+fn figures(record: &Record) -> Option<Figures> {
+    let headline = record.metrics.first()?;
+    let summary = &headline.summary;
+    let samples = headline.series.samples.len();
+    let (low, high) = summary.median_ci;
+    let half = (summary.median - low).max(high - summary.median);
+    let fact = |key: &str| record.facts.get(key).cloned();
+    Some(Figures {
+        median: summary.median,
+        half_interval: (samples > 1).then_some(half),
+        range: (summary.min, summary.max),
+        samples,
+        parties: of_parties(record, &headline.series.metric),
+        rates: rates(record, headline),
+        method: fact("method"),
+        seeds: fact("seeds"),
+        further: FURTHER.iter().filter_map(|(metric, title)| further(record, metric, title)).collect(),
+    })
+}
+
+/// Name and median of the parties of a metric.
+fn of_parties(record: &Record, metric: &str) -> Vec<(String, f64)> {
+    let of = record.metrics.iter().filter(|m| m.series.metric == metric);
+    of.filter_map(|m| Some((m.series.party.clone()?, m.summary.median))).collect()
+}
+
+fn further(record: &Record, metric: &str, title: &'static str) -> Option<(&'static str, Unit, Vec<f64>)> {
+    // A headline is not shown twice.
+    let mut of = record.metrics.iter().skip(1).filter(|m| m.series.metric == metric);
+    let first = of.next()?;
+    let unit = first.series.unit;
+    let values = match first.series.party {
+        None => vec![first.summary.median],
+        Some(_) => of_parties(record, metric).into_iter().map(|(_, median)| median).collect(),
+    };
+    Some((title, unit, values))
+}
+
+fn rates(record: &Record, headline: &Metric) -> Vec<Rate> {
+    let median = headline.summary.median;
+    if headline.series.unit != Unit::Nanoseconds || median <= 0.0 {
+        return Vec::new();
+    }
+    let per_second = |n: u64| n as f64 * 1e9 / median;
+    let rate = |throughput: &Throughput| match *throughput {
+        Throughput::Bytes(n) => Rate::Bytes(per_second(n)),
+        Throughput::Elements(n) => Rate::Elements(per_second(n)),
+    };
+    record.throughput.iter().map(rate).collect()
+}
+
+/// The tags of a record, in order of weight.
+fn tags(record: &Record) -> Vec<String> {
+    let mut tags = Vec::new();
+    if record.attempt > 1 {
+        tags.push(format!("attempt {}", record.attempt));
+    }
+    let Some(Metric { series, summary }) = record.metrics.first() else { return tags };
+    let samples = series.samples.len() as f64;
+    let fact = |key: &str| record.facts.get(key).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
+    if series.unit != Unit::Nanoseconds {
+        if summary.max > summary.min && summary.median > 0.0 {
+            let range = 100.0 * (summary.max - summary.min) / summary.median;
+            tags.push(format!("range {range:.2} %"));
+        }
+        return tags;
+    }
+    let (rho, p) = summary.drift;
+    if rho.abs() >= DRIFT.0 && p < DRIFT.1 {
+        tags.push(format!("drift {rho:+.2}"));
+    }
+    if summary.outliers as f64 >= NOTABLE * samples && summary.outliers > 0 {
+        tags.push(times(summary.outliers, "outlier"));
+    }
+    let migrations = fact("cpu_migrations") + fact("cpu_migrations_outside_region");
+    if migrations > 0 {
+        tags.push(times(migrations, "migration"));
+    }
+    let preempted = fact("context_switches_involuntary");
+    if preempted as f64 >= NOTABLE * samples && preempted > 0 {
+        tags.push(times(preempted, "preemption"));
+    }
+    tags
+}
