@@ -1,0 +1,194 @@
+//! Small scenarios with everything that makes counts differ from run to run:
+//! random hash seeds, random numbers from several callers, time, addresses,
+//! and two parties whose messages have random lengths.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use wallgrind::scenario::Scenario;
+use wallgrind::{Bytes, Party, Pipe, Suite, Turn};
+
+/// Instructions that [`Chatter`]'s first party executes more in `planted`.
+pub const PLANTED: u64 = 1_000;
+
+/// All toys.
+pub fn scenarios() -> Vec<Scenario> {
+    let mut suite = Suite::new();
+    well_behaved(&mut suite);
+    ill_behaved(&mut suite);
+    suite.finish().unwrap_or_else(|error| panic!("{}", error.report()))
+}
+
+fn well_behaved(suite: &mut Suite) {
+    suite.bench("toy::hash_seeds", |b| {
+        let words: Vec<String> = (0..500_u32).map(|i| i.wrapping_mul(2_654_435_761).to_string()).collect();
+        b.iter_checked(
+            || {
+                let lengths: HashMap<&str, usize> = words.iter().map(|w| (w.as_str(), w.len())).collect();
+                lengths.values().sum::<usize>()
+            },
+            |sum| Ok(ensure!(sum > 500, "sum of lengths is {sum}")),
+        )
+    });
+    suite.bench("toy::random_work", |b| b.iter(|| spin(random_below(10_000))));
+    suite.bench("toy::time_of_day", |b| {
+        b.iter(|| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|d| d.as_nanos()).unwrap_or_default();
+            let begin = Instant::now();
+            spin((now % 1_000) as u32 + begin.elapsed().subsec_nanos() % 1_000)
+        })
+    });
+    suite.bench("toy::addresses", |b| {
+        let outer = 0_u8;
+        let home = std::env::vars().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        b.iter(|| {
+            let on_heap = Box::new(0_u8);
+            let at = (&raw const outer).addr() ^ (&raw const *on_heap).addr();
+            spin((at % 4_096) as u32 + home as u32)
+        })
+    });
+    suite.bench("toy::two_parties", |b| chat(b, 0)).parties("client", "server").param("planted", 0);
+    suite.bench("toy::planted", |b| chat(b, PLANTED)).parties("client", "server").param("planted", PLANTED);
+    suite
+        .bench("toy::heap", |b| {
+            b.throughput(Bytes(5_000));
+            b.iter(|| {
+                drop(black_box(Vec::<u8>::with_capacity(3_000)));
+                black_box(Vec::<u8>::with_capacity(2_000))
+            })
+        })
+        .counted_iterations(4);
+    suite.bench("toy::prints", |b| {
+        b.iter(|| std::io::Write::write_all(&mut std::io::stdout(), b"on stdout\n"))
+    });
+}
+
+fn ill_behaved(suite: &mut Suite) {
+    suite.bench("ill::body_fails", |_| Err(anyhow::anyhow!("no such thing").context("while reading")));
+    suite.bench("ill::check_fails", |b| b.iter_checked(|| 1, |n| Ok(ensure!(n == 2, "{n} is not 2"))));
+    suite.bench("ill::panics", |b| b.iter(|| assert_eq!(black_box(1), 2, "planted panic")));
+    suite.bench("ill::dies", |b| {
+        b.iter(|| {
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), b"famous last words\n");
+            std::process::abort()
+        })
+    });
+    suite.bench("ill::hangs", |b| b.iter(|| loop_forever()));
+    suite.bench("ill::unknown_instruction", |b| b.iter(unknown_instruction));
+    suite
+        .bench("ill::one_party_fails", |b| b.pair(|| Ok(Chatter::new(0)), || Err::<Chatter, _>(anyhow::anyhow!("no key"))))
+        .parties("client", "server");
+    suite.bench("ill::process_id", |b| b.iter(|| spin(std::process::id() % 1_000)));
+}
+
+fn loop_forever() -> u32 {
+    loop {
+        black_box(spin(1_000));
+    }
+}
+
+/// Executes an instruction that no processor defines.
+fn unknown_instruction() {
+    // SAFETY: it raises SIGILL, which ends the process.
+    unsafe { std::arch::asm!("ud2") };
+}
+
+/// Work in proportion to `n`, with more or less of it depending on the build.
+#[inline(never)]
+fn spin(n: u32) -> u32 {
+    (0..n).fold(0, |sum, i| black_box(sum ^ i))
+}
+
+/// A random number, half of it by way of `syscall`.
+fn random_below(bound: u32) -> u32 {
+    let (mut a, mut b) = ([0_u8; 4], [0_u8; 4]);
+    // SAFETY: two buffers of four bytes.
+    unsafe {
+        libc::getrandom(a.as_mut_ptr().cast(), 4, 0);
+        libc::syscall(libc::SYS_getrandom, b.as_mut_ptr(), 4_usize, 0_usize);
+    }
+    (u32::from_le_bytes(a) ^ u32::from_le_bytes(b)) % bound
+}
+
+fn chat(b: &mut wallgrind::Bencher<'_>, planted: u64) -> Result<()> {
+    b.pair(|| Ok(Chatter::new(planted)), || Ok(Answerer::default()))
+}
+
+/// Sends a message of random length, and expects it back.
+struct Chatter {
+    planted: u64,
+    sent: Vec<u8>,
+    to_go: usize,
+    back: Vec<u8>,
+}
+
+impl Chatter {
+    fn new(planted: u64) -> Self {
+        let length = 50_000 + random_below(50_000) as usize;
+        let sent: Vec<u8> = (0..length).map(|i| (i * 31) as u8).collect();
+        Self { planted, to_go: sent.len(), back: Vec::with_capacity(sent.len()), sent }
+    }
+}
+
+impl Party for Chatter {
+    fn turn(&mut self, received: &mut Pipe, to_send: &mut Pipe) -> Result<Turn> {
+        if self.planted > 0 {
+            exactly(std::mem::take(&mut self.planted));
+        }
+        self.back.extend_from_slice(received.readable());
+        received.consume(received.len());
+        if self.to_go > 0 {
+            let at = self.sent.len() - self.to_go;
+            self.to_go -= to_send.push(&self.sent[at..]);
+            return Ok(if self.to_go > 0 { Turn::More } else { Turn::Wait });
+        }
+        Ok(if self.back.len() < self.sent.len() { Turn::Wait } else { Turn::Done })
+    }
+
+    fn check(&mut self) -> Result<()> {
+        ensure!(self.back == self.sent, "something else came back");
+        Ok(())
+    }
+}
+
+/// Sends back what it gets, until it has seen the message's last byte.
+#[derive(Default)]
+struct Answerer {
+    seen: usize,
+    last: Option<u8>,
+}
+
+impl Party for Answerer {
+    fn ready(&mut self, _received: &mut Pipe, _to_send: &mut Pipe) -> Result<Turn> {
+        Ok(Turn::Done)
+    }
+
+    fn turn(&mut self, received: &mut Pipe, to_send: &mut Pipe) -> Result<Turn> {
+        let n = to_send.push(received.readable());
+        self.last = received.readable().first().copied().or(self.last);
+        received.consume(n);
+        self.seen += n;
+        Ok(if self.seen >= 100_000 { Turn::Done } else { Turn::Wait })
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.last.map(drop).context("nothing came")
+    }
+}
+
+/// Executes exactly `n` instructions more than for 0, two at a time.
+#[inline(never)]
+fn exactly(n: u64) {
+    // SAFETY: counts a register of its own down.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("2:", "dec {n}", "jnz 2b", n = inout(reg) n / 2 => _, options(nostack, nomem));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("2:", "subs {n}, {n}, #1", "b.ne 2b", n = inout(reg) n / 2 => _, options(nostack, nomem));
+    }
+}
