@@ -5,6 +5,7 @@
 //! Neighbours: `child` runs the canary, `counter` asks for it at the start.
 
 use std::thread;
+use std::time::Duration;
 
 use super::child::CANARY_BLOCK;
 use super::launch::{Launcher, Order};
@@ -16,6 +17,10 @@ use crate::plan::Mode;
 
 /// Loops of the canary.
 const LOOPS: u64 = 1_000;
+
+/// How long a canary may take, which is half a second on a machine with
+/// nothing else to do, whatever is asked of a scenario.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What the canaries said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +59,7 @@ fn measure(launcher: &Launcher, settings: &Settings, loops: u64) -> std::result:
         iterations: 1,
         ballast: settings.ballast,
         seed: 0,
+        timeout: TIMEOUT,
     };
     let (left, _folder) = launcher.run(&order).map_err(|failure| failure.reason().to_string())?;
     let left = left.first().ok_or("no child was run")?;

@@ -52,8 +52,11 @@ fn ended(status: ExitStatus) -> String {
 /// Bytes and place of an instruction that Valgrind stopped at.
 fn unknown_instruction(log: &str) -> Option<String> {
     let bytes = log.lines().find_map(|line| {
-        let at = line.find("unhandled instruction")?;
-        Some(line[at + "unhandled instruction".len()..].trim_start_matches(" bytes").trim_start_matches(':').trim())
+        let mark = ["unhandled instruction bytes:", "Unrecognised instruction", "Illegal opcode"]
+            .into_iter()
+            .find(|mark| line.contains(mark))?;
+        let rest = line.split_once(mark)?.1.trim();
+        Some(if mark.ends_with(':') { rest } else { "(bytes not stated)" })
     })?;
     let place = log.lines().find_map(|line| line.split_once(" at 0x")).map(|(_, place)| format!(", at 0x{place}"));
     Some(format!("{bytes}{}", place.unwrap_or_default()))

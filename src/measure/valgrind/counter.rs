@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::canary::{self, Canary};
 use super::launch::{Launcher, Order};
@@ -38,6 +39,7 @@ struct Shared {
     native: Vec<String>,
     seeds: u32,
     repeat: u32,
+    timeout: Duration,
     keep: PathBuf,
     attempt: u32,
     queue: Mutex<Queue>,
@@ -77,7 +79,7 @@ impl Counter {
     pub fn start(plan: &Plan, selected: &[&Scenario]) -> Result<Self> {
         let tool = Tool::probe()?;
         let settings = Settings::resolve(plan.mode, &plan.valgrind, &tool)?;
-        let launcher = Launcher::new(tool.clone(), settings.tool, settings.options.clone(), plan.timeout)?;
+        let launcher = Launcher::new(tool.clone(), settings.tool, settings.options.clone())?;
         let canary = canary::run(&launcher, &settings)?;
         let (seeds, repeat) = (plan.valgrind.seeds.max(1), plan.valgrind.repeat.max(1));
         let subjects: Vec<_> = selected.iter().map(|s| Subject::of(s)).collect();
@@ -95,6 +97,7 @@ impl Counter {
             native: features::seen(),
             seeds,
             repeat,
+            timeout: plan.timeout,
             keep: plan.out.join(&plan.run_id).join("valgrind"),
             attempt: plan.attempt,
             queue: Mutex::new(queue),
@@ -221,6 +224,7 @@ impl Shared {
             iterations: unit.subject.iterations,
             ballast: self.settings.ballast,
             seed: u64::from(unit.seed),
+            timeout: self.timeout,
         };
         let (left, _folder) = self.launcher.run(&order)?;
         let read = left.iter().zip(names).map(|(left, party)| {

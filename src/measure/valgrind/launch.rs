@@ -38,7 +38,6 @@ pub(super) struct Launcher {
     /// `cachegrind`, `callgrind` or `dhat`, and what it is told.
     name: &'static str,
     options: Vec<String>,
-    timeout: Duration,
     scratch: TempDir,
     executable: PathBuf,
     folders: AtomicU32,
@@ -57,6 +56,8 @@ pub(super) struct Order {
     pub iterations: usize,
     pub ballast: usize,
     pub seed: u64,
+    /// All of it must be done within this time.
+    pub timeout: Duration,
 }
 
 impl Order {
@@ -112,7 +113,6 @@ impl Launcher {
         tool: Tool,
         name: &'static str,
         options: Vec<String>,
-        timeout: Duration,
     ) -> Result<Self> {
         let unusable = |e: io::Error| {
             Error::new(Kind::Io, "no scratch folder for measured children")
@@ -124,7 +124,7 @@ impl Launcher {
         let executable = scratch.path().join("program");
         let this = std::env::current_exe().map_err(unusable)?;
         symlink(this, &executable).map_err(unusable)?;
-        Ok(Self { tool, name, options, timeout, scratch, executable, folders: AtomicU32::new(0) })
+        Ok(Self { tool, name, options, scratch, executable, folders: AtomicU32::new(0) })
     }
 
     /// Runs all parties of an order to their end.
@@ -134,7 +134,7 @@ impl Launcher {
     pub(super) fn run(&self, order: &Order) -> std::result::Result<(Vec<Left>, Folder), Failure> {
         let folder = self.folder().map_err(|e| Failure::Failed(format!("scratch folder: {e}")))?;
         let (group, mut running) = self.start(order, &folder.0)?;
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + order.timeout;
         let reports: Vec<_> = running.iter_mut().map(|r| r.report(deadline)).collect();
         let late = reports.iter().any(|r| matches!(r, Err(e) if is_timeout(e)));
         if late || order.method == Method::Difference || reports.iter().any(|r| !is_done(r)) {
@@ -145,7 +145,7 @@ impl Launcher {
         let processes: Vec<_> = running.iter().map(|r| r.child.id()).collect();
         drop(group);
         if late {
-            return Err(self.timed_out(&folder.0, order.parties));
+            return Err(self.timed_out(&folder.0, order));
         }
         let dones = self.judge(reports, &ends, &folder.0)?;
         let left = dones.into_iter().zip(processes).enumerate();
@@ -246,11 +246,11 @@ impl Launcher {
         options
     }
 
-    fn timed_out(&self, folder: &Path, parties: usize) -> Failure {
-        let said = (0..parties).map(|party| complaint::last_words(folder, party)).collect::<String>();
+    fn timed_out(&self, folder: &Path, order: &Order) -> Failure {
+        let said = (0..order.parties).map(|party| complaint::last_words(folder, party)).collect::<String>();
         Failure::TimedOut(format!(
             "not done after {} s under valgrind {}{said}",
-            self.timeout.as_secs_f64(),
+            order.timeout.as_secs_f64(),
             self.tool.version
         ))
     }

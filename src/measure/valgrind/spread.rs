@@ -80,7 +80,7 @@ const CAUSES: [(&[&str], &str); 6] = [
     (&["rdrand", "rdseed"], "the processor's random numbers, which cannot be replaced"),
     (&["jent_", "jitter"], "CPU-jitter entropy (for aws-lc: build with AWS_LC_SYS_NO_JITTER_ENTROPY=1)"),
     (&["hashbrown", "hash_map", "SipHash", "sip::"], "a hash table whose seed or pointers differ"),
-    (&["sched_yield", "spin", "futex", "park"], "threads that wait for each other"),
+    (&["sched_yield", "spin_loop", "futex", "park"], "threads that wait for each other"),
     (&["fmt::num", "_itoa", "strtol"], "numbers in decimal, such as a process id or a time"),
     (&["memcpy", "memmove", "memset", "strlen"], "alignment or length of data, such as paths"),
 ];
