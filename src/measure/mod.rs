@@ -4,11 +4,15 @@
 //! A meter takes a [`Scenario`](crate::scenario::Scenario) and settings, and
 //! gives an [`Outcome`] of raw series; it never prints and never writes records.
 
+mod clock;
+mod clock_sys;
 mod outcome;
 mod smoke;
 pub mod valgrind;
 mod walltime;
+mod walltime_loop;
 
+pub use clock::{ClockFacts, TurnClock};
 pub use outcome::{Failure, Outcome};
 pub use smoke::smoke;
-pub use walltime::{ClockFacts, walltime};
+pub use walltime::walltime;

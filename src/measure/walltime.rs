@@ -1,28 +1,161 @@
-//! The wall-time meter.
-use super::outcome::{Failure, Outcome};
-use crate::plan;
-use crate::scenario::Scenario;
+//! The wall-time meter: loops in this process and thread.
+//!
+//! Neighbours: `walltime_loop` takes the samples, `clock` is read by it.
 
-/// What the clock of this machine costs and resolves, measured once a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClockFacts {
-    /// Smallest step between two readings that differ, in nanoseconds.
-    pub precision_ns: f64,
-    /// Cost of one start and stop of an empty region, in nanoseconds.
-    pub overhead_ns: f64,
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::clock::{ClockFacts, Native};
+use super::clock_sys::{Pinned, allowed_cpus};
+use super::outcome::{Failure, Outcome};
+use super::walltime_loop::{Limits, Loop, MOST_MEMORY, Yield};
+use crate::plan;
+use crate::samples::{Sample, Series};
+use crate::scenario::{Bencher, Scenario};
+use crate::units::{Direction, Unit};
+
+/// Fewer samples than this have no 95 % interval of the median: even their
+/// whole range covers it with less.
+const FEW_SAMPLES: usize = 6;
+
+/// Measures one scenario in this thread: warm-up (a fifth of the budget), then
+/// samples until the budget is used, with at least `min_samples` (even beyond
+/// the budget) and at most `max_samples`. A panic of the body goes through.
+///
+/// The first series is the time of the whole region, in nanoseconds; for a
+/// scenario with two parties, one for the turns of each follows. What lies
+/// between the parties' turns and the whole is the driver between them.
+///
+/// # Errors
+/// The body, its set-up or its check failed, or the thread cannot be pinned.
+pub fn walltime(
+    scenario: &Scenario,
+    settings: &plan::Walltime,
+    clock: &ClockFacts,
+) -> Result<Outcome, Failure> {
+    let _pinned = settings.cpu.map(pin).transpose()?;
+    let min_samples = settings.min_samples.max(1);
+    let limits = Limits {
+        budget: settings.time,
+        shortest_ns: clock.shortest_sample_ns(),
+        min_samples,
+        max_samples: settings.max_samples.max(min_samples),
+    };
+    let mut meter = Loop::new(Native::new(clock.turn_clock), limits);
+    let mut bencher = Bencher::new(&mut meter);
+    scenario.run(&mut bencher).map_err(|error| Failure::from_error(&error))?;
+    let throughput = bencher.throughput_stated().to_vec();
+    let taken = meter.into_yield();
+    let mut facts = facts(&taken, clock, settings);
+    let parties = party_series(&taken, scenario.party_names());
+    if !parties.is_empty() {
+        turn_facts(&mut facts, &taken, clock);
+    }
+    let mut series = vec![whole_series(&taken)];
+    series.extend(parties);
+    let notes = notes(&taken, scenario, &limits);
+    Ok(Outcome { series, throughput, facts, notes, functions: Vec::new() })
 }
 
-impl ClockFacts {
-    /// Measures the clock; takes a few milliseconds.
-    pub fn measure() -> Self {
-        Self { precision_ns: 1.0, overhead_ns: 0.0 }
+fn pin(cpu: usize) -> Result<Pinned, Failure> {
+    Pinned::to(cpu).map_err(|error| {
+        let allowed = allowed_cpus().unwrap_or_default();
+        let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
+        Failure::Failed(format!(
+            "cannot pin to CPU {cpu}: {error}; this process may use CPU {}",
+            allowed.join(", ")
+        ))
+    })
+}
+
+fn wall_time(party: Option<&str>, samples: Vec<Sample>) -> Series {
+    Series {
+        metric: "wall_time".into(),
+        party: party.map(Into::into),
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        samples,
     }
 }
 
-/// Measures one scenario in this thread.
-///
-/// # Errors
-/// The body, its set-up or its check failed.
-pub fn walltime(_s: &Scenario, _settings: &plan::Walltime, _clock: &ClockFacts) -> Result<Outcome, Failure> {
-    Err(Failure::Failed("stub".into()))
+fn whole_series(taken: &Yield) -> Series {
+    let samples = taken.samples.iter();
+    wall_time(None, samples.map(|s| Sample { iterations: s.iterations, total: s.region_ns }).collect())
+}
+
+/// One series for each party, if the scenario has two and they took turns.
+fn party_series(taken: &Yield, names: &[String]) -> Vec<Series> {
+    if taken.turns == 0 {
+        return Vec::new();
+    }
+    let of = |(party, name): (usize, &String)| {
+        let ns = |marks: u64| (marks as f64 * taken.ns_per_mark).round() as u64;
+        let samples = taken.samples.iter();
+        let samples = samples.map(|s| Sample { iterations: s.iterations, total: ns(s.marks[party]) });
+        wall_time(Some(name), samples.collect())
+    };
+    names.iter().enumerate().take(2).map(of).collect()
+}
+
+fn facts(taken: &Yield, clock: &ClockFacts, settings: &plan::Walltime) -> BTreeMap<String, String> {
+    let pinned = settings.cpu.map_or_else(|| "no".into(), |cpu| cpu.to_string());
+    let usage = taken.usage;
+    [
+        ("method", "loops in this process".into()),
+        ("clock", ClockFacts::SOURCE.into()),
+        ("clock_precision_ns", format!("{}", clock.precision_ns)),
+        ("clock_overhead_ns", format!("{}", clock.overhead_ns)),
+        ("clock_overhead_subtracted", "no".into()),
+        ("budget_ns", settings.time.as_nanos().to_string()),
+        ("elapsed_ns", taken.elapsed_ns.to_string()),
+        ("warm_up_ns", taken.warm_up_ns.to_string()),
+        ("warm_up_iterations", taken.warm_up_iterations.to_string()),
+        ("iterations_per_batch", taken.pace.iterations.to_string()),
+        ("batches_per_sample", taken.pace.batches.to_string()),
+        ("bootstrap_seed", settings.seed.to_string()),
+        ("cpu_pinned", pinned),
+        ("cpu_last", usage.cpu.to_string()),
+        ("cpu_migrations", taken.migrations.to_string()),
+        ("cpu_migrations_outside_region", taken.migrations_between.to_string()),
+        ("context_switches_involuntary", usage.involuntary.to_string()),
+        ("context_switches_voluntary", usage.voluntary.to_string()),
+        ("page_faults_minor", usage.minor_faults.to_string()),
+        ("page_faults_major", usage.major_faults.to_string()),
+    ]
+    .map(|(key, value): (&str, String)| (key.to_string(), value))
+    .into()
+}
+
+/// What telling the parties apart costs: it is part of the whole, and half of
+/// each change of turn falls to the party before, half to the one after.
+fn turn_facts(facts: &mut BTreeMap<String, String>, taken: &Yield, clock: &ClockFacts) {
+    let iterations: u64 = taken.samples.iter().map(|s| s.iterations).sum();
+    let region: u64 = taken.samples.iter().map(|s| s.region_ns).sum();
+    let turns = taken.turns as f64;
+    let share = turns * clock.turn_overhead_ns / (region as f64).max(1.0);
+    facts.insert("turn_clock".into(), clock.turn_clock.name().into());
+    facts.insert("turn_overhead_ns".into(), format!("{:.1}", clock.turn_overhead_ns));
+    facts.insert("turns_per_iteration".into(), format!("{:.1}", turns / (iterations as f64).max(1.0)));
+    facts.insert("turn_overhead_percent_of_whole".into(), format!("{:.3}", 100.0 * share));
+}
+
+fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
+    let mut notes = Vec::new();
+    let (samples, elapsed) = (taken.samples.len(), Duration::from_nanos(taken.elapsed_ns));
+    if elapsed > limits.budget.mul_f64(1.25) {
+        let budget = limits.budget;
+        notes.push(format!("{samples} samples took {elapsed:.1?}, beyond the budget of {budget:.1?}"));
+    }
+    if samples < FEW_SAMPLES {
+        notes.push(format!("{samples} samples are too few for a 95 % interval"));
+    }
+    if taken.bounded_by_memory {
+        let mib = MOST_MEMORY >> 20;
+        let n = taken.pace.iterations;
+        notes.push(format!("batches of {n} iterations, so that their inputs stay within {mib} MiB"));
+    }
+    if scenario.party_names().len() == 2 && taken.turns == 0 {
+        notes.push("parties are stated, but the body is no pair: no time for each of them".into());
+    }
+    notes
 }

@@ -1,8 +1,20 @@
 //! Records on disk: what one trial left behind, in memory ([`Record`]) and in
 //! versioned files.
+//!
+//! A run has a folder, and each trial a JSON file in it, written when the
+//! trial ends. Every number in a file has its unit beside it, and every metric
+//! the direction in which it is better. Raw samples are kept in their order;
+//! the summary beside them can be computed from them again.
 
 mod dir;
+mod json;
+mod name;
 mod record;
+mod schema;
+#[cfg(test)]
+mod tests;
 
-pub use dir::RunDir;
+pub use dir::{Found, RunDir, read_record};
+pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};
+pub use schema::{MAJOR, MINOR};

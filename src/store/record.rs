@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::samples::Series;
+use crate::stats::summarize;
 use crate::units::Throughput;
+
+pub use crate::stats::Summary;
 
 /// How a trial ended. A failure or a skip is a status with a reason, never a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,29 +24,6 @@ pub enum Status {
     Ignored(String),
 }
 
-/// The summary of one series; values are for one iteration, in the unit of the series.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
-    /// The median.
-    pub median: f64,
-    /// 95 % confidence interval of the median (percentile bootstrap, seeded).
-    pub median_ci: (f64, f64),
-    /// Median absolute deviation from the median (not scaled).
-    pub mad: f64,
-    /// First and third quartile.
-    pub quartiles: (f64, f64),
-    /// Least value.
-    pub min: f64,
-    /// Greatest value.
-    pub max: f64,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Samples beyond 1.5 interquartile ranges from the quartiles (Tukey); counted, never removed.
-    pub outliers: u64,
-    /// Spearman rank correlation of value with order, -1 to 1, and its two-sided p value.
-    pub drift: (f64, f64),
-}
-
 /// One metric of a trial: the raw series and its summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
@@ -51,6 +31,15 @@ pub struct Metric {
     pub series: Series,
     /// The summary, which can be computed from the series again.
     pub summary: Summary,
+}
+
+impl Metric {
+    /// A series with its summary; `seed` is that of the bootstrap. `None` for
+    /// a series without samples, which has no summary.
+    pub fn new(series: Series, seed: u64) -> Option<Self> {
+        let summary = summarize(&series.per_iteration(), seed)?;
+        Some(Self { series, summary })
+    }
 }
 
 /// What one trial left behind.

@@ -1,0 +1,227 @@
+//! What a record looks like on disk: one type tree per major version, apart
+//! from the types in memory, so that neither can change the other unnoticed.
+//!
+//! Neighbours: `record` is the form in memory, `json` reads and writes this
+//! form. Fields may be added within a major version (a reader ignores what it
+//! does not know); anything else is a new major version and a new type tree.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Metric, Record, Status, Summary};
+use crate::samples::{Sample, Series};
+use crate::units::{Direction, Throughput, Unit};
+
+/// The major version that this program writes, and the newest that it reads.
+pub const MAJOR: u64 = 1;
+/// The minor version that this program writes.
+pub const MINOR: u64 = 0;
+
+/// A record of schema 1.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RecordV1 {
+    schema_version: String,
+    run_id: String,
+    suite: String,
+    scenario: String,
+    params: Vec<(String, String)>,
+    mode: String,
+    attempt: u32,
+    status: StatusV1,
+    started: String,
+    elapsed_ns: u64,
+    metrics: Vec<MetricV1>,
+    throughput: Vec<ThroughputV1>,
+    facts: BTreeMap<String, String>,
+    notes: Vec<String>,
+    functions: Vec<(String, u64)>,
+    identity: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "snake_case")]
+enum StatusV1 {
+    Ok,
+    Failed(String),
+    TimedOut(String),
+    Ignored(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct MetricV1 {
+    metric: String,
+    party: Option<String>,
+    unit: String,
+    better: String,
+    /// Pairs of iterations and their total, in the order taken.
+    samples: Vec<(u64, u64)>,
+    summary: SummaryV1,
+}
+
+/// Values are for one iteration, in the unit of the metric around it.
+#[derive(Serialize, Deserialize)]
+struct SummaryV1 {
+    median: f64,
+    median_ci95: (f64, f64),
+    mad: f64,
+    quartiles: (f64, f64),
+    min: f64,
+    max: f64,
+    mean: f64,
+    outliers: u64,
+    drift_rho: f64,
+    drift_p: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ThroughputV1 {
+    unit: String,
+    per_iteration: u64,
+}
+
+impl From<&Record> for RecordV1 {
+    fn from(record: &Record) -> Self {
+        Self {
+            schema_version: format!("{MAJOR}.{MINOR}"),
+            run_id: record.run_id.clone(),
+            suite: record.suite.clone(),
+            scenario: record.scenario.clone(),
+            params: record.params.clone(),
+            mode: record.mode.clone(),
+            attempt: record.attempt,
+            status: (&record.status).into(),
+            started: record.started.clone(),
+            elapsed_ns: record.elapsed_ns,
+            metrics: record.metrics.iter().map(MetricV1::from).collect(),
+            throughput: record.throughput.iter().map(ThroughputV1::from).collect(),
+            facts: record.facts.clone(),
+            notes: record.notes.clone(),
+            functions: record.functions.clone(),
+            identity: record.identity.clone(),
+        }
+    }
+}
+
+impl From<&Status> for StatusV1 {
+    fn from(status: &Status) -> Self {
+        match status.clone() {
+            Status::Ok => Self::Ok,
+            Status::Failed(reason) => Self::Failed(reason),
+            Status::TimedOut(reason) => Self::TimedOut(reason),
+            Status::Ignored(reason) => Self::Ignored(reason),
+        }
+    }
+}
+
+impl From<&Metric> for MetricV1 {
+    fn from(Metric { series, summary }: &Metric) -> Self {
+        Self {
+            metric: series.metric.clone(),
+            party: series.party.clone(),
+            unit: series.unit.symbol().into(),
+            better: series.direction.word().into(),
+            samples: series.samples.iter().map(|s| (s.iterations, s.total)).collect(),
+            summary: summary.into(),
+        }
+    }
+}
+
+impl From<&Summary> for SummaryV1 {
+    fn from(s: &Summary) -> Self {
+        Self {
+            median: s.median,
+            median_ci95: s.median_ci,
+            mad: s.mad,
+            quartiles: s.quartiles,
+            min: s.min,
+            max: s.max,
+            mean: s.mean,
+            outliers: s.outliers,
+            drift_rho: s.drift.0,
+            drift_p: s.drift.1,
+        }
+    }
+}
+
+impl From<&Throughput> for ThroughputV1 {
+    fn from(throughput: &Throughput) -> Self {
+        let (unit, per_iteration) = match *throughput {
+            Throughput::Bytes(n) => ("bytes", n),
+            Throughput::Elements(n) => ("elements", n),
+        };
+        Self { unit: unit.into(), per_iteration }
+    }
+}
+
+impl RecordV1 {
+    /// The record in memory, or what is wrong with this one.
+    pub(super) fn into_record(self) -> Result<Record, String> {
+        let status = match self.status {
+            StatusV1::Ok => Status::Ok,
+            StatusV1::Failed(reason) => Status::Failed(reason),
+            StatusV1::TimedOut(reason) => Status::TimedOut(reason),
+            StatusV1::Ignored(reason) => Status::Ignored(reason),
+        };
+        Ok(Record {
+            run_id: self.run_id,
+            suite: self.suite,
+            scenario: self.scenario,
+            params: self.params,
+            mode: self.mode,
+            attempt: self.attempt,
+            status,
+            started: self.started,
+            elapsed_ns: self.elapsed_ns,
+            metrics: self.metrics.into_iter().map(MetricV1::into_metric).collect::<Result<_, _>>()?,
+            throughput: self.throughput.iter().map(ThroughputV1::to_throughput).collect::<Result<_, _>>()?,
+            facts: self.facts,
+            notes: self.notes,
+            functions: self.functions,
+            identity: self.identity,
+        })
+    }
+}
+
+impl MetricV1 {
+    fn into_metric(self) -> Result<Metric, String> {
+        let name = self.metric;
+        let unit = Unit::from_symbol(&self.unit)
+            .ok_or_else(|| format!("metric {name} has the unknown unit {:?}", self.unit))?;
+        let direction = Direction::from_word(&self.better)
+            .ok_or_else(|| format!("metric {name} is better {:?}, which is no direction", self.better))?;
+        if self.samples.iter().any(|(iterations, _)| *iterations == 0) {
+            return Err(format!("metric {name} has a sample of 0 iterations"));
+        }
+        let samples =
+            self.samples.into_iter().map(|(iterations, total)| Sample { iterations, total }).collect();
+        let series = Series { metric: name, party: self.party, unit, direction, samples };
+        Ok(Metric { series, summary: self.summary.into() })
+    }
+}
+
+impl From<SummaryV1> for Summary {
+    fn from(s: SummaryV1) -> Self {
+        Self {
+            median: s.median,
+            median_ci: s.median_ci95,
+            mad: s.mad,
+            quartiles: s.quartiles,
+            min: s.min,
+            max: s.max,
+            mean: s.mean,
+            outliers: s.outliers,
+            drift: (s.drift_rho, s.drift_p),
+        }
+    }
+}
+
+impl ThroughputV1 {
+    fn to_throughput(&self) -> Result<Throughput, String> {
+        match self.unit.as_str() {
+            "bytes" => Ok(Throughput::Bytes(self.per_iteration)),
+            "elements" => Ok(Throughput::Elements(self.per_iteration)),
+            other => Err(format!("throughput has the unknown unit {other:?}")),
+        }
+    }
+}
