@@ -136,3 +136,39 @@ fn each_scenario_runs_with_its_parties_apart() {
         }
     }
 }
+
+/// What a scenario says about itself.
+fn param<'s>(scenario: &'s Scenario, key: &str) -> Option<&'s str> {
+    scenario.params_stated().iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+}
+
+#[test]
+fn each_scenario_states_its_parameters() {
+    for scenario in scenarios() {
+        for key in ["kind", "provider", "version", "cipher_suite", "key", "group"] {
+            let value = param(&scenario, key);
+            assert!(value.is_some_and(|v| !v.is_empty() && v != "unknown"), "{}: {key}", scenario.id());
+        }
+        let kind = param(&scenario, "kind").expect("just seen");
+        assert!(scenario.id().as_str().starts_with(&format!("tls::{kind}")), "{}", scenario.id());
+    }
+}
+
+#[test]
+fn the_scenarios_of_the_reference_are_there_under_its_names() {
+    let scenarios = scenarios();
+    let providers: Vec<&str> = wallgrind::tls::Provider::ALL.iter().map(|p| p.name()).collect();
+    let mut found = 0;
+    for (ours, reference) in wallgrind::families::tls::reference_names() {
+        let scenario = scenarios.iter().find(|s| s.id().as_str() == ours);
+        let compiled_in = providers.iter().any(|name| reference.contains(name));
+        assert_eq!(scenario.is_some(), compiled_in, "{ours}");
+        assert_eq!(scenario.and_then(|s| param(s, "reference")), compiled_in.then_some(reference.as_str()));
+        found += usize::from(compiled_in);
+    }
+    let named = scenarios.iter().filter(|s| param(s, "reference").is_some()).count();
+    assert_eq!(found, named, "a scenario bears a name that the reference does not have");
+    if providers.contains(&"ring") && providers.contains(&"aws_lc_rs") {
+        assert_eq!(found, 64);
+    }
+}

@@ -60,6 +60,11 @@ impl Provider {
         }
     }
 
+    /// Whether its cryptography does anything.
+    pub fn has_crypto(self) -> bool {
+        self != Self::NoCrypto
+    }
+
     /// All that it can do.
     pub fn crypto(self) -> CryptoProvider {
         match self {

@@ -70,6 +70,25 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// A setup with no resumption, classical groups and no client certificate;
+    /// the suite decides about the version.
+    pub fn new(provider: Provider, suite: CipherSuite, key: KeyKind) -> Self {
+        let tls13 = [CipherSuite::TLS13_AES_128_GCM_SHA256, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256];
+        let version =
+            if tls13.contains(&suite) { ProtocolVersion::TLSv1_3 } else { ProtocolVersion::TLSv1_2 };
+        let (resumption, groups) = (Resumption::None, Groups::Classical);
+        Self { provider, version, suite, key, resumption, groups, mutual: false }
+    }
+
+    /// The same for the provider without cryptography.
+    pub fn no_crypto(version: ProtocolVersion) -> Self {
+        let suite = match version {
+            ProtocolVersion::TLSv1_2 => no_crypto::TLS12_SUITE,
+            _ => no_crypto::TLS13_SUITE,
+        };
+        Self::new(Provider::NoCrypto, suite.suite(), KeyKind::EcdsaP256)
+    }
+
     /// The configuration of the client.
     ///
     /// # Errors
@@ -78,9 +97,10 @@ impl Setup {
         let offered = self.groups.offered_by_client();
         let builder = ClientConfig::builder_with_details(self.crypto(offered)?, Arc::new(FixedTime))
             .with_protocol_versions(&[self.version()?])?;
-        let builder = match self.provider {
-            Provider::NoCrypto => builder.dangerous().with_custom_certificate_verifier(no_crypto::verifier()),
-            _ => builder.with_root_certificates(self.key.roots()?),
+        let builder = if self.provider.has_crypto() {
+            builder.with_root_certificates(self.key.roots()?)
+        } else {
+            builder.dangerous().with_custom_certificate_verifier(no_crypto::verifier())
         };
         let mut config = if self.mutual {
             let identity = self.key.client()?;
@@ -222,13 +242,14 @@ impl Expected {
         same("group", self.group, state.negotiated_key_exchange_group().map(|g| g.name()))?;
         if is_server {
             let seen = state.peer_certificates().map_or(0, <[_]>::len);
-            same("number of client certificates", self.client_chain, seen)?;
+            same("number of client certificates", Some(self.client_chain), Some(seen))?;
         }
         Ok(())
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, found: T) -> Result<()> {
-    ensure!(expected == found, "{what}: expected {expected:?}, found {found:?}");
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: Option<T>, found: Option<T>) -> Result<()> {
+    let word = |value: &Option<T>| value.as_ref().map_or("none".to_string(), |value| format!("{value:?}"));
+    ensure!(expected == found, "{what}: expected {}, found {}", word(&expected), word(&found));
     Ok(())
 }

@@ -6,7 +6,7 @@ use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 
 use super::bodies::{self, Load, Way};
 use super::reference::our_params;
-use super::register::{LARGEST_RECORD, describe, no_crypto, plain, version};
+use super::register::{describe, version};
 use crate::scenario::{Scenario, Suite};
 use crate::tls::keys::KeyKind;
 use crate::tls::{Groups, Messages, Provider, Resumption, Setup};
@@ -18,7 +18,7 @@ const RECORDS_TRANSFER: u64 = 1024 * 1024;
 const TRANSFER: u64 = 10 * 1024 * 1024;
 
 /// Sizes of records, in bytes.
-const RECORDS: [usize; 3] = [256, 1024, LARGEST_RECORD];
+const RECORDS: [usize; 3] = [256, 1024, Load::LARGEST_RECORD];
 
 /// A dialogue of small requests.
 const DIALOGUE: Messages = Messages { rounds: 100, request: 64, response: 1024 };
@@ -33,22 +33,22 @@ pub(super) fn register(suite: &mut Suite) {
 
 /// What needs cryptography.
 fn keys_and_groups(suite: &mut Suite, provider: Provider) {
-    if provider == Provider::NoCrypto {
+    if !provider.has_crypto() {
         return;
     }
     let aes = CipherSuite::TLS13_AES_128_GCM_SHA256;
-    handshake(suite, "handshake_no_resume", "ed25519_aes", plain(provider, aes, KeyKind::Ed25519));
+    handshake(suite, "handshake_no_resume", "ed25519_aes", Setup::new(provider, aes, KeyKind::Ed25519));
     for (label, suite_and_key) in [
         ("rsa_aes", (CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, KeyKind::Rsa2048)),
         ("ecdsap256_aes", (aes, KeyKind::EcdsaP256)),
     ] {
         let (cipher, key) = suite_and_key;
-        let setup = Setup { mutual: true, ..plain(provider, cipher, key) };
+        let setup = Setup { mutual: true, ..Setup::new(provider, cipher, key) };
         handshake(suite, "handshake_mutual", label, setup).param("client_certificate", true);
     }
     let hybrid = NamedGroup::X25519MLKEM768;
     if provider.crypto().kx_groups.iter().any(|group| group.name() == hybrid) {
-        let setup = Setup { groups: Groups::Only(hybrid), ..plain(provider, aes, KeyKind::EcdsaP256) };
+        let setup = Setup { groups: Groups::Only(hybrid), ..Setup::new(provider, aes, KeyKind::EcdsaP256) };
         handshake(suite, "handshake_mlkem768", "ecdsap256_aes", setup);
         let setup = Setup { resumption: Resumption::Tickets, ..setup };
         handshake(suite, "handshake_mlkem768_tickets", "ecdsap256_aes", setup);
@@ -57,12 +57,11 @@ fn keys_and_groups(suite: &mut Suite, provider: Provider) {
 
 /// What every provider does, with none of its cryptography as well.
 fn variants(suite: &mut Suite, provider: Provider) {
-    let (setup, label) = match provider {
-        Provider::NoCrypto => (no_crypto(ProtocolVersion::TLSv1_3), ""),
-        _ => {
-            let cipher = CipherSuite::TLS13_AES_128_GCM_SHA256;
-            (plain(provider, cipher, KeyKind::EcdsaP256), "ecdsap256_aes")
-        }
+    let (setup, label) = if provider.has_crypto() {
+        let cipher = CipherSuite::TLS13_AES_128_GCM_SHA256;
+        (Setup::new(provider, cipher, KeyKind::EcdsaP256), "ecdsap256_aes")
+    } else {
+        (Setup::no_crypto(ProtocolVersion::TLSv1_3), "")
     };
     handshake(suite, "handshake_retry", label, Setup { groups: Groups::Retry, ..setup });
     let scenario = suite
@@ -92,7 +91,7 @@ fn records(suite: &mut Suite, setup: Setup, label: &str) {
 
 /// Transfers the other way, and over the unbuffered API.
 fn transfers(suite: &mut Suite, setup: Setup, label: &str) {
-    let load = |way| Load { way, total: TRANSFER, record: LARGEST_RECORD };
+    let load = |way| Load { way, total: TRANSFER, record: Load::LARGEST_RECORD };
     let upload = load(Way::Upload);
     let scenario = suite
         .bench(name("transfer_upload", &setup, label), move |b| bodies::transfer(b, &setup, upload))

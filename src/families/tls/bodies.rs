@@ -34,7 +34,10 @@ impl<T: Clone, F: Fn() -> Result<T>> Kept<T, F> {
 
 /// One handshake: a full one, or one that resumes the session of a full one
 /// that comes before the region.
-pub(super) fn handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
+///
+/// # Errors
+/// A handshake, a check or the meter failed.
+pub fn handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
     b.throughput(Elements(1));
     let mut client = Kept::new(|| ClientSide::new(setup));
     let mut server = Kept::new(|| ServerSide::new(setup));
@@ -54,7 +57,10 @@ pub(super) fn handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
 }
 
 /// One full handshake over rustls' unbuffered API.
-pub(super) fn unbuffered_handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
+///
+/// # Errors
+/// A handshake, a check or the meter failed.
+pub fn unbuffered_handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
     b.throughput(Elements(1));
     let mut client = Kept::new(|| ClientSide::new(setup));
     let mut server = Kept::new(|| ServerSide::new(setup));
@@ -67,7 +73,7 @@ pub(super) fn unbuffered_handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub enum Way {
     /// From the server to the client.
     Download,
     /// From the client to the server.
@@ -76,15 +82,19 @@ pub(super) enum Way {
 
 /// How much data goes which way, in which pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    pub(super) way: Way,
+pub struct Load {
+    /// Who sends.
+    pub way: Way,
     /// Bytes in all.
-    pub(super) total: u64,
+    pub total: u64,
     /// Bytes of a record.
-    pub(super) record: usize,
+    pub record: usize,
 }
 
 impl Load {
+    /// The largest record of TLS (RFC 8446, section 5.1).
+    pub const LARGEST_RECORD: usize = 16 * 1024;
+
     fn outgoing(&self) -> Outgoing {
         Outgoing::new(self.total, self.record)
     }
@@ -99,14 +109,20 @@ impl Load {
 }
 
 /// Application data in one direction, after a full handshake.
-pub(super) fn transfer(b: &mut Bencher<'_>, setup: &Setup, load: Load) -> Result<()> {
+///
+/// # Errors
+/// A handshake, a check or the meter failed.
+pub fn transfer(b: &mut Bencher<'_>, setup: &Setup, load: Load) -> Result<()> {
     let mut client = Kept::new(|| ClientSide::new(setup));
     let mut server = Kept::new(|| ServerSide::new(setup));
     transfer_between(b, setup, load, || Ok(Endpoint::new(client.get()?)), || Ok(Endpoint::new(server.get()?)))
 }
 
 /// The same over rustls' unbuffered API.
-pub(super) fn unbuffered_transfer(b: &mut Bencher<'_>, setup: &Setup, load: Load) -> Result<()> {
+///
+/// # Errors
+/// A handshake, a check or the meter failed.
+pub fn unbuffered_transfer(b: &mut Bencher<'_>, setup: &Setup, load: Load) -> Result<()> {
     let mut client = Kept::new(|| ClientSide::new(setup));
     let mut server = Kept::new(|| ServerSide::new(setup));
     transfer_between(
@@ -145,7 +161,10 @@ where
 }
 
 /// Requests and responses one after the other, after a full handshake.
-pub(super) fn ping_pong(b: &mut Bencher<'_>, setup: &Setup, messages: Messages) -> Result<()> {
+///
+/// # Errors
+/// A handshake, a check or the meter failed.
+pub fn ping_pong(b: &mut Bencher<'_>, setup: &Setup, messages: Messages) -> Result<()> {
     b.throughput(Elements(u64::from(messages.rounds)));
     let mut client = Kept::new(|| ClientSide::new(setup));
     let mut server = Kept::new(|| ServerSide::new(setup));

@@ -7,7 +7,7 @@
 //! transfer, all checks and all drops are outside.
 
 mod beyond;
-mod bodies;
+pub mod bodies;
 mod parties;
 mod reference;
 mod register;

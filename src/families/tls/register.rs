@@ -10,13 +10,10 @@ use super::bodies::{self, Load, Way};
 use super::reference::{KINDS, our_params, to_reference};
 use crate::scenario::{Scenario, Suite};
 use crate::tls::keys::KeyKind;
-use crate::tls::{Groups, Provider, Resumption, Setup};
+use crate::tls::{Provider, Resumption, Setup};
 
 /// Application data of a transfer; as much as the reference's.
 const TRANSFER: u64 = 10 * 1024 * 1024;
-
-/// The largest record of TLS (RFC 8446, section 5.1).
-pub(super) const LARGEST_RECORD: usize = 16 * 1024;
 
 /// Registers all TLS scenarios of the providers that were compiled in.
 pub fn register(suite: &mut Suite) {
@@ -33,13 +30,13 @@ pub fn register(suite: &mut Suite) {
 /// The parameters of a provider, with the last segment of the name.
 fn parameters(provider: Provider) -> Vec<(String, Setup)> {
     use CipherSuite as Cipher;
-    if provider == Provider::NoCrypto {
-        let setups = [no_crypto(ProtocolVersion::TLSv1_3), no_crypto(ProtocolVersion::TLSv1_2)];
+    if !provider.has_crypto() {
+        let setups = [Setup::no_crypto(ProtocolVersion::TLSv1_3), Setup::no_crypto(ProtocolVersion::TLSv1_2)];
         return setups.map(|setup| (our_params("no_crypto", version(&setup), ""), setup)).into();
     }
     let mut all = Vec::new();
     let mut add = |label: &str, suite, key| {
-        let setup = plain(provider, suite, key);
+        let setup = Setup::new(provider, suite, key);
         all.push((our_params(provider.name(), version(&setup), label), setup));
     };
     add("rsa_aes", Cipher::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, KeyKind::Rsa2048);
@@ -51,32 +48,6 @@ fn parameters(provider: Provider) -> Vec<(String, Setup)> {
         add(&format!("ecdsap384_{cipher}"), suite, KeyKind::EcdsaP384);
     }
     all
-}
-
-/// A setup with no resumption, classical groups and no client certificate.
-pub(super) fn plain(provider: Provider, suite: CipherSuite, key: KeyKind) -> Setup {
-    let tls12 = [
-        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-    ];
-    Setup {
-        provider,
-        version: if tls12.contains(&suite) { ProtocolVersion::TLSv1_2 } else { ProtocolVersion::TLSv1_3 },
-        suite,
-        key,
-        resumption: Resumption::None,
-        groups: Groups::Classical,
-        mutual: false,
-    }
-}
-
-/// The same without cryptography.
-pub(super) fn no_crypto(version: ProtocolVersion) -> Setup {
-    let suite = match version {
-        ProtocolVersion::TLSv1_2 => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        _ => CipherSuite::TLS13_AES_128_GCM_SHA256,
-    };
-    plain(Provider::NoCrypto, suite, KeyKind::EcdsaP256)
 }
 
 /// The version as it is written in names of the reference.
@@ -98,7 +69,7 @@ fn add(suite: &mut Suite, kind: &'static str, label: &str, setup: Setup) {
     let name = format!("tls::{kind}::{label}");
     let reference = to_reference(&name);
     let scenario = if kind == "transfer_no_resume" {
-        let load = Load { way: Way::Download, total: TRANSFER, record: LARGEST_RECORD };
+        let load = Load { way: Way::Download, total: TRANSFER, record: Load::LARGEST_RECORD };
         suite.bench(name, move |b| bodies::transfer(b, &setup, load)).param("bytes", TRANSFER)
     } else {
         suite.bench(name, move |b| bodies::handshake(b, &setup))
