@@ -31,7 +31,10 @@ pub(super) fn of_death(
 ) -> String {
     let log = read(folder, party, "log");
     if let Some(instruction) = unknown_instruction(&log) {
-        return format!("valgrind {} does not know an instruction of this program: {instruction}", tool.version);
+        return format!(
+            "valgrind {} does not know an instruction of this program: {instruction}",
+            tool.version
+        );
     }
     let how = match (error.kind(), end) {
         (io::ErrorKind::InvalidData, _) => format!("the measured child talks rubbish: {error}"),
@@ -58,7 +61,8 @@ fn unknown_instruction(log: &str) -> Option<String> {
         let rest = line.split_once(mark)?.1.trim();
         Some(if mark.ends_with(':') { rest } else { "(bytes not stated)" })
     })?;
-    let place = log.lines().find_map(|line| line.split_once(" at 0x")).map(|(_, place)| format!(", at 0x{place}"));
+    let place =
+        log.lines().find_map(|line| line.split_once(" at 0x")).map(|(_, place)| format!(", at 0x{place}"));
     Some(format!("{bytes}{}", place.unwrap_or_default()))
 }
 

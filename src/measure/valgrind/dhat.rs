@@ -61,7 +61,11 @@ impl Heap {
     /// In words: the file is cut short, or from another version or mode.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|e| {
-            if e.is_eof() { "it was cut short".to_string() } else { format!("it is not an output file of DHAT: {e}") }
+            if e.is_eof() {
+                "it was cut short".to_string()
+            } else {
+                format!("it is not an output file of DHAT: {e}")
+            }
         })?;
         if file.version != VERSION || file.mode != "heap" {
             let File { version, mode, .. } = file;

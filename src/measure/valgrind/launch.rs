@@ -7,21 +7,18 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-
-use tempfile::TempDir;
 
 use super::complaint;
 use super::groups::Group;
 use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Task, VERSION};
+use super::scratch::{Folder, Scratch};
 use super::tool::Tool;
 use super::{features, sys, world};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::measure::Failure;
 
 /// Masks RDRAND, whose results no replacement can make the same again.
@@ -38,9 +35,7 @@ pub(super) struct Launcher {
     /// `cachegrind`, `callgrind` or `dhat`, and what it is told.
     name: &'static str,
     options: Vec<String>,
-    scratch: TempDir,
-    executable: PathBuf,
-    folders: AtomicU32,
+    scratch: Scratch,
 }
 
 /// What to run.
@@ -64,9 +59,7 @@ impl Order {
     fn job(&self, party: usize) -> Job {
         let task = match &self.scenario {
             None => Task::Canary { loops: self.loops },
-            Some(name) => {
-                Task::Scenario { name: name.clone(), party: (self.parties == 2).then_some(party) }
-            }
+            Some(name) => Task::Scenario { name: name.clone(), party: (self.parties == 2).then_some(party) },
         };
         let Self { method, warm, iterations, ballast, .. } = *self;
         Job { version: VERSION, task, method, warm, iterations, ballast }
@@ -88,43 +81,18 @@ impl Left {
     }
 }
 
-/// A folder of one run, removed when it is done with.
-pub(super) struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Scratch space below a folder that is removed at the end anyway.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 struct Running {
     child: Child,
     control: UnixStream,
 }
 
 impl Launcher {
-    /// Prepares a scratch folder with a link to this executable: the path that
-    /// the children see has always the same length.
+    /// Prepares the scratch folder.
     ///
     /// # Errors
-    /// There is no place for scratch files.
-    pub(super) fn new(
-        tool: Tool,
-        name: &'static str,
-        options: Vec<String>,
-    ) -> Result<Self> {
-        let unusable = |e: io::Error| {
-            Error::new(Kind::Io, "no scratch folder for measured children")
-                .hint("set TMPDIR to a folder that can be written")
-                .source(e)
-        };
-        let builder = || tempfile::Builder::new().prefix("wallgrind-").rand_bytes(8).to_owned();
-        let scratch = builder().tempdir_in("/tmp").or_else(|_| builder().tempdir()).map_err(unusable)?;
-        let executable = scratch.path().join("program");
-        let this = std::env::current_exe().map_err(unusable)?;
-        symlink(this, &executable).map_err(unusable)?;
-        Ok(Self { tool, name, options, scratch, executable, folders: AtomicU32::new(0) })
+    /// There is no place for it.
+    pub(super) fn new(tool: Tool, name: &'static str, options: Vec<String>) -> Result<Self> {
+        Ok(Self { tool, name, options, scratch: Scratch::make()? })
     }
 
     /// Runs all parties of an order to their end.
@@ -132,9 +100,9 @@ impl Launcher {
     /// # Errors
     /// A party failed, died, or did not end in time.
     pub(super) fn run(&self, order: &Order) -> std::result::Result<(Vec<Left>, Folder), Failure> {
-        let folder = self.folder().map_err(|e| Failure::Failed(format!("scratch folder: {e}")))?;
-        let (group, mut running) = self.start(order, &folder.0)?;
-        let deadline = Instant::now() + order.timeout;
+        let folder = self.scratch.folder().map_err(|e| Failure::Failed(format!("scratch folder: {e}")))?;
+        let (group, mut running) = self.start(order, folder.path())?;
+        let deadline = deadline(order.timeout);
         let reports: Vec<_> = running.iter_mut().map(|r| r.report(deadline)).collect();
         let late = reports.iter().any(|r| matches!(r, Err(e) if is_timeout(e)));
         if late || order.method == Method::Difference || reports.iter().any(|r| !is_done(r)) {
@@ -145,26 +113,20 @@ impl Launcher {
         let processes: Vec<_> = running.iter().map(|r| r.child.id()).collect();
         drop(group);
         if late {
-            return Err(self.timed_out(&folder.0, order));
+            return Err(self.timed_out(folder.path(), order));
         }
-        let dones = self.judge(reports, &ends, &folder.0)?;
+        let dones = self.judge(reports, &ends, folder.path())?;
         let left = dones.into_iter().zip(processes).enumerate();
-        let left = left.map(|(party, (done, process))| Left { done, process, folder: folder.0.clone(), party });
+        let left = left.map(|(party, (done, process))| Left {
+            done,
+            process,
+            folder: folder.path().to_path_buf(),
+            party,
+        });
         Ok((left.collect(), folder))
     }
 
-    fn folder(&self) -> io::Result<Folder> {
-        let number = self.folders.fetch_add(1, Relaxed);
-        let path = self.scratch.path().join(format!("{number:08}"));
-        fs::create_dir(&path)?;
-        Ok(Folder(path))
-    }
-
-    fn start(
-        &self,
-        order: &Order,
-        folder: &Path,
-    ) -> std::result::Result<(Group, Vec<Running>), Failure> {
+    fn start(&self, order: &Order, folder: &Path) -> std::result::Result<(Group, Vec<Running>), Failure> {
         let failed = |e: io::Error| Failure::Failed(format!("a measured child does not start: {e}"));
         let mut streams = Streams::new(order.parties).map_err(failed)?;
         let mut running = Vec::new();
@@ -203,7 +165,7 @@ impl Launcher {
         let file = |what: &str| folder.join(format!("{party}.{what}")).into_os_string();
         let mut command = Command::new(&self.tool.path);
         command.args(self.options(party, folder));
-        command.arg(&self.executable).arg(FLAG);
+        command.arg(self.scratch.program()).arg(FLAG);
         command.env_clear().envs(environment(order.seed)).env("TMPDIR", temporary);
         let stderr = File::create(file("err"))?;
         command.stdin(input).stdout(output).stderr(stderr);
@@ -273,7 +235,8 @@ impl Launcher {
                 }
                 Ok(Report::Failed { reason, abandoned, .. }) => {
                     let said = complaint::last_words(folder, party);
-                    failures.push((if abandoned { 2 } else { 1 }, Failure::Failed(format!("{reason}{said}"))));
+                    failures
+                        .push((if abandoned { 2 } else { 1 }, Failure::Failed(format!("{reason}{said}"))));
                 }
                 Err(error) => {
                     let text = complaint::of_death(&self.tool, &error, &ends[party], folder, party);
@@ -288,6 +251,11 @@ impl Launcher {
     }
 }
 
+/// When a time is over; a year stands for no limit.
+fn deadline(timeout: Duration) -> Instant {
+    Instant::now() + timeout.min(Duration::from_secs(365 * 24 * 3600))
+}
+
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
@@ -298,10 +266,8 @@ fn is_done(report: &io::Result<Report>) -> bool {
 
 /// The whole environment of a child, apart from its folder for temporary files.
 fn environment(seed: u64) -> Vec<(OsString, OsString)> {
-    let fixed = [
-        (world::SEED_VARIABLE, format!("{seed:016x}")),
-        (features::AWS_LC_VARIABLE, NO_RDRAND.to_string()),
-    ];
+    let fixed =
+        [(world::SEED_VARIABLE, format!("{seed:016x}")), (features::AWS_LC_VARIABLE, NO_RDRAND.to_string())];
     let passed_on = PASSED_ON.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
     fixed.into_iter().map(|(name, value)| (name.into(), value.into())).chain(passed_on).collect()
 }

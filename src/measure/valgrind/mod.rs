@@ -24,6 +24,7 @@ mod profile;
 mod protocol;
 mod readings;
 mod roi;
+mod scratch;
 mod settings;
 mod spread;
 mod stack;

@@ -80,7 +80,8 @@ fn count_series(taken: &Taken<'_>) -> Vec<Series> {
             count("ll_misses", Unit::Events, last_level_misses),
         ]);
     }
-    let has_branches = taken.runs.iter().flat_map(|(_, run)| run).flat_map(|r| &r.events).any(|e| e.0 == "Bc");
+    let has_branches =
+        taken.runs.iter().flat_map(|(_, run)| run).flat_map(|r| &r.events).any(|e| e.0 == "Bc");
     if has_branches {
         metrics.extend([
             count("branches", Unit::Events, |r| r.count("Bc") + r.count("Bi")),

@@ -146,13 +146,17 @@ impl Reader {
     }
 
     fn word(&mut self, line: &str) -> Result<(), String> {
-        if let Some((key, value)) = line.split_once('=').filter(|(key, _)| key.len() <= 5 && !key.contains(':')) {
+        if let Some((key, value)) =
+            line.split_once('=').filter(|(key, _)| key.len() <= 5 && !key.contains(':'))
+        {
             return self.name(key, value);
         }
         let (key, value) = line.split_once(':').ok_or_else(|| format!("{line:?} is not understood"))?;
         match key {
             "events" => self.profile.events = value.split_whitespace().map(str::to_string).collect(),
-            "positions" if value.trim() != "line" => return Err(format!("positions are {}, not line", value.trim())),
+            "positions" if value.trim() != "line" => {
+                return Err(format!("positions are {}, not line", value.trim()));
+            }
             // Callgrind states 0 here when it was switched on later; `totals` is right.
             "summary" if !self.callgrind => self.totals(value)?,
             "totals" => self.totals(value)?,

@@ -86,9 +86,9 @@ const CAUSES: [(&[&str], &str); 6] = [
 ];
 
 fn cause(functions: &[(String, u64)]) -> String {
-    let found = CAUSES.iter().find(|(words, _)| {
-        functions.iter().any(|(name, _)| words.iter().any(|word| name.contains(word)))
-    });
+    let found = CAUSES
+        .iter()
+        .find(|(words, _)| functions.iter().any(|(name, _)| words.iter().any(|word| name.contains(word))));
     found.map(|(_, cause)| format!("; likely cause: {cause}")).unwrap_or_default()
 }
 
@@ -97,7 +97,7 @@ pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

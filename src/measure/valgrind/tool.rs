@@ -76,11 +76,10 @@ impl Tool {
             return Err(Error::new(Kind::Missing, reason));
         }
         let path = find().unwrap_or_default();
-        let output = Command::new(&path)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| Error::new(Kind::Missing, format!("{} does not start", path.display())).source(e))?;
+        let output =
+            Command::new(&path).arg("--version").stdin(Stdio::null()).output().map_err(|e| {
+                Error::new(Kind::Missing, format!("{} does not start", path.display())).source(e)
+            })?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
         let Some(version) = Version::parse(&text) else {
             let complaint = String::from_utf8_lossy(&output.stderr);

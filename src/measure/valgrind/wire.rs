@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::scenario::{Pipe, Wire};
 
@@ -86,7 +86,7 @@ impl Wire for Framed {
 fn gone(error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => Abandoned.into(),
-        _ => Err::<(), _>(error).context("the wire between the parties").unwrap_err(),
+        _ => anyhow::Error::from(error).context("the wire between the parties"),
     }
 }
 
@@ -98,7 +98,10 @@ mod tests {
         let (a_in, b_out) = io::pipe().expect("a pipe");
         let (b_in, a_out) = io::pipe().expect("a pipe");
         let file = |fd: std::os::fd::OwnedFd| File::from(fd);
-        (Framed::new(file(a_in.into()), file(a_out.into())), Framed::new(file(b_in.into()), file(b_out.into())))
+        (
+            Framed::new(file(a_in.into()), file(a_out.into())),
+            Framed::new(file(b_in.into()), file(b_out.into())),
+        )
     }
 
     #[test]

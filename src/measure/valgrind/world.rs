@@ -194,7 +194,9 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_uint
         return length as isize;
     }
     // SAFETY: the same call, made to the kernel.
-    unsafe { kernel(libc::SYS_getrandom, [buffer as c_long, length as c_long, flags.into(), 0, 0, 0]) as isize }
+    unsafe {
+        kernel(libc::SYS_getrandom, [buffer as c_long, length as c_long, flags.into(), 0, 0, 0]) as isize
+    }
 }
 
 #[unsafe(export_name = "_vgr00000ZU_libcZdsoZa_getentropy")]

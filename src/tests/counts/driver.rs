@@ -39,6 +39,8 @@ pub fn plan(mode: Mode, out: PathBuf) -> Plan {
         out,
         run_id: "run".into(),
         attempt: 1,
+        lock: None,
+        test_time: None,
     }
 }
 

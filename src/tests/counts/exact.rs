@@ -60,7 +60,11 @@ fn repeats() -> Result<()> {
     (plan.valgrind.jobs, plan.valgrind.repeat) = (4, 3);
     let side_by_side = all(outcomes(&plan, &ALL)?)?;
     for ((name, alone), beside) in ALL.iter().zip(&one_at_a_time).zip(&side_by_side) {
-        ensure!(beside.notes.iter().all(|note| !note.contains("not deterministic")), "{name}: {:?}", beside.notes);
+        ensure!(
+            beside.notes.iter().all(|note| !note.contains("not deterministic")),
+            "{name}: {:?}",
+            beside.notes
+        );
         let repeated: Vec<_> = totals(alone).into_iter().flat_map(|t| [t.clone(), t.clone(), t]).collect();
         ensure!(totals(beside) == repeated, "{name}: {:?} and {:?}", totals(alone), totals(beside));
     }
@@ -80,7 +84,9 @@ fn planted() -> Result<()> {
     if let Some(file) = std::env::var_os("WALLGRIND_TEST_TOTALS") {
         std::fs::write(file, format!("{:?}", totals(&found[0])))?;
     }
-    for (series, more) in [("instructions", PLANTED), ("instructions.client", PLANTED), ("instructions.server", 0)] {
+    for (series, more) in
+        [("instructions", PLANTED), ("instructions.client", PLANTED), ("instructions.server", 0)]
+    {
         let (before, after) = (total(&found[0], series)?, total(&found[1], series)?);
         ensure!(after == before + more, "{series}: {before}, then {after}, with {more} planted");
     }
@@ -95,7 +101,10 @@ fn seeds() -> Result<()> {
     ensure!(first == second, "{first:?} and {second:?}");
     let samples: Vec<Sample> = first.series[0].samples.clone();
     ensure!(samples.len() == 3 && first.facts["seeds"] == "0,1,2", "{samples:?}");
-    ensure!(samples[0] != samples[1] && samples[1] != samples[2], "one seed is as good as another: {samples:?}");
+    ensure!(
+        samples[0] != samples[1] && samples[1] != samples[2],
+        "one seed is as good as another: {samples:?}"
+    );
     Ok(())
 }
 
@@ -105,7 +114,8 @@ fn functions() -> Result<()> {
     for party in ["client", "server"] {
         let mark = format!("[{party}] ");
         let of_party = || outcome.functions.iter().filter(|(name, _)| name.starts_with(&mark));
-        let (sum, count) = (of_party().map(|(_, n)| n).sum::<u64>(), total(&outcome, &format!("instructions.{party}"))?);
+        let (sum, count) =
+            (of_party().map(|(_, n)| n).sum::<u64>(), total(&outcome, &format!("instructions.{party}"))?);
         ensure!(sum == count, "functions of the {party} add up to {sum}, not {count}");
         let file = out.join("run/valgrind/toy.two_parties").join(format!("cachegrind.{party}.out"));
         let profile = Profile::parse(&std::fs::read_to_string(&file)?).map_err(anyhow::Error::msg)?;

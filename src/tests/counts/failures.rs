@@ -69,7 +69,9 @@ fn refused() -> Result<()> {
     match outcomes(&plan, &["toy::prints"]) {
         Err(error) => ensure!(error.to_string().contains("would ignore them"), "{error}"),
         // A later Valgrind has them.
-        Ok(results) => ensure!(results[0].as_ref().is_ok_and(|o| o.facts["method"] == "requests"), "{results:?}"),
+        Ok(results) => {
+            ensure!(results[0].as_ref().is_ok_and(|o| o.facts["method"] == "requests"), "{results:?}")
+        }
     }
     Ok(())
 }

@@ -6,10 +6,8 @@ use wallgrind::plan::{CacheGeometry, Mode, Region};
 use crate::Test;
 use crate::driver::{outcome, outcomes, plan, total, totals};
 
-pub const TESTS: &[Test] = &[
-    ("difference_and_toggle_agree", agree),
-    ("simulated_events_are_exact_and_add_up", simulated),
-];
+pub const TESTS: &[Test] =
+    &[("difference_and_toggle_agree", agree), ("simulated_events_are_exact_and_add_up", simulated)];
 
 fn agree() -> Result<()> {
     let folder = tempfile::tempdir()?;

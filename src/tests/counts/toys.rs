@@ -29,7 +29,10 @@ fn well_behaved(suite: &mut Suite) {
                 let lengths: HashMap<&str, usize> = words.iter().map(|w| (w.as_str(), w.len())).collect();
                 lengths.values().sum::<usize>()
             },
-            |sum| Ok(ensure!(sum > 500, "sum of lengths is {sum}")),
+            |sum| {
+                ensure!(sum > 500, "sum of lengths is {sum}");
+                Ok(())
+            },
         )
     });
     suite.bench("toy::random_work", |b| b.iter(|| spin(random_below(10_000))));
@@ -67,7 +70,7 @@ fn well_behaved(suite: &mut Suite) {
 
 fn ill_behaved(suite: &mut Suite) {
     suite.bench("ill::body_fails", |_| Err(anyhow::anyhow!("no such thing").context("while reading")));
-    suite.bench("ill::check_fails", |b| b.iter_checked(|| 1, |n| Ok(ensure!(n == 2, "{n} is not 2"))));
+    suite.bench("ill::check_fails", |b| b.iter_checked(|| 1, is_two));
     suite.bench("ill::panics", |b| b.iter(|| assert_eq!(black_box(1), 2, "planted panic")));
     suite.bench("ill::dies", |b| {
         b.iter(|| {
@@ -75,12 +78,19 @@ fn ill_behaved(suite: &mut Suite) {
             std::process::abort()
         })
     });
-    suite.bench("ill::hangs", |b| b.iter(|| loop_forever()));
+    suite.bench("ill::hangs", |b| b.iter(loop_forever));
     suite.bench("ill::unknown_instruction", |b| b.iter(unknown_instruction));
     suite
-        .bench("ill::one_party_fails", |b| b.pair(|| Ok(Chatter::new(0)), || Err::<Chatter, _>(anyhow::anyhow!("no key"))))
+        .bench("ill::one_party_fails", |b| {
+            b.pair(|| Ok(Chatter::new(0)), || Err::<Chatter, _>(anyhow::anyhow!("no key")))
+        })
         .parties("client", "server");
     suite.bench("ill::process_id", |b| b.iter(|| spin(std::process::id() % 1_000)));
+}
+
+fn is_two(n: i32) -> Result<()> {
+    ensure!(n == 2, "{n} is not 2");
+    Ok(())
 }
 
 fn loop_forever() -> u32 {
