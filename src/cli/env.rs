@@ -27,6 +27,12 @@ impl Env {
         Self { cargo: parent.map(|(_, mark)| mark), ..variables.collect() }
     }
 
+    /// An environment in which this cargo started the process.
+    #[cfg(test)]
+    pub fn under_cargo(mark: &str) -> Self {
+        Self { variables: BTreeMap::new(), cargo: Some(mark.to_string()) }
+    }
+
     /// What tells the cargo that started this process from any other: all
     /// bench targets that one `cargo bench` starts have it in common.
     pub fn cargo(&self) -> Option<&str> {

@@ -78,6 +78,19 @@ mod tests {
     }
 
     #[test]
+    fn one_cargo_is_one_run_whenever_its_bench_targets_start() {
+        let out = tempfile::tempdir().expect("a folder");
+        let run = |cargo: &str| run_of_cargo(out.path(), &Env::under_cargo(cargo)).expect("a run");
+        let first = run("boot 1 100");
+        let (_, suffix) = first.rsplit_once('-').expect("a suffix");
+        let earlier = format!("20200101T000000Z-{suffix}");
+        std::fs::create_dir(out.path().join(&earlier)).expect("a folder");
+        assert_eq!(run("boot 1 100"), earlier);
+        assert_ne!(run("boot 1 101"), earlier);
+        assert_eq!(run_of_cargo(out.path(), &Env::default()), None);
+    }
+
+    #[test]
     fn else_the_variable_else_here() {
         let env = Env::from_iter([("CARGO_TARGET_DIR".to_string(), "/somewhere".to_string())]);
         assert_eq!(records(Path::new("/x/y"), &env), PathBuf::from("/somewhere/wallgrind"));

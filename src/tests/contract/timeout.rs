@@ -83,12 +83,23 @@ fn it_really_ends_and_the_lock_is_kept_from_process_to_process() {
     running.wait_for("hangs::for_ever hangs");
     let lock = File::open(bench.dir().join("lock")).expect("the lock");
     assert!(matches!(lock.try_lock(), Err(TryLockError::WouldBlock)));
+    // Somebody who waits for the lock must not get it in between.
+    let path = bench.dir().join("lock");
+    let (got, when) = std::sync::mpsc::channel();
+    let waits = std::thread::spawn(move || {
+        let waits = File::open(path).expect("the lock");
+        waits.lock().expect("a lock");
+        // Nobody asks any more when the run has ended.
+        let _ = got.send(());
+        waits.unlock().expect("unlock");
+    });
     let process = running.child.id();
     running.wait_for("hangs::with_a_child hangs");
     assert!(matches!(lock.try_lock(), Err(TryLockError::WouldBlock)), "the second process has no lock");
+    assert!(when.try_recv().is_err(), "the lock was free in between");
     assert_eq!(process, running.child.id());
     assert_eq!(running.end().0.code(), Some(101));
-    lock.try_lock().expect("free after the run");
+    waits.join().expect("free after the run");
 }
 
 fn after_fail_fast_nothing_is_left() {
