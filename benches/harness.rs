@@ -64,41 +64,46 @@ mod glue {
     use super::*;
 
     type Configs = (Arc<ClientConfig>, Arc<ServerConfig>);
+    type Connected = (ClientConnection, ServerConnection);
 
-    struct Wired {
-        client: ClientConnection,
-        server: ServerConnection,
+    /// What is on its way, in memory that is used again and again.
+    struct Wires {
         to_client: Vec<u8>,
         to_server: Vec<u8>,
+    }
+
+    impl Wires {
+        fn new() -> Self {
+            Self { to_client: Vec::with_capacity(65_536), to_server: Vec::with_capacity(65_536) }
+        }
     }
 
     pub(super) fn handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
         b.throughput(Elements(1));
         let configs = (setup.client()?, setup.server()?);
-        b.iter_full(
-            || Ok((configs.clone(), Vec::with_capacity(65_536), Vec::with_capacity(65_536))),
-            |(configs, to_client, to_server)| connected(&configs, to_client, to_server),
-            |wired| {
-                let wired = wired?;
-                ensure!(wired.client.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
-                ensure!(wired.server.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
+        let mut wires = Wires::new();
+        b.iter_checked(
+            || connected(&configs, &mut wires),
+            |ends| {
+                let (client, server) = ends?;
+                ensure!(client.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
+                ensure!(server.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
                 Ok(())
             },
         )
     }
 
-    fn connected(configs: &Configs, to_client: Vec<u8>, to_server: Vec<u8>) -> Result<Wired> {
+    fn connected(configs: &Configs, wires: &mut Wires) -> Result<Connected> {
         let name = ServerName::try_from("localhost")?;
         let mut client = ClientConnection::new(Arc::clone(&configs.0), name)?;
         client.set_buffer_limit(None);
         let mut server = ServerConnection::new(Arc::clone(&configs.1))?;
         server.set_buffer_limit(None);
-        let mut wired = Wired { client, server, to_client, to_server };
-        while wired.client.is_handshaking() || wired.server.is_handshaking() {
-            pass(&mut wired.client, &mut wired.server, &mut wired.to_server)?;
-            pass(&mut wired.server, &mut wired.client, &mut wired.to_client)?;
+        while client.is_handshaking() || server.is_handshaking() {
+            pass(&mut client, &mut server, &mut wires.to_server)?;
+            pass(&mut server, &mut client, &mut wires.to_client)?;
         }
-        Ok(wired)
+        Ok((client, server))
     }
 
     /// Takes what one side has to say to the other.
@@ -122,19 +127,19 @@ mod glue {
     pub(super) fn transfer(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
         b.throughput(Bytes(LOAD.total));
         let configs = (setup.client()?, setup.server()?);
+        let (mut for_setup, mut wires) = (Wires::new(), Wires::new());
         b.iter_full(
-            || connected(&configs, Vec::with_capacity(65_536), Vec::new()),
-            |mut wired| download(&mut wired).map(|got| (got, wired)),
+            || connected(&configs, &mut for_setup),
+            |mut ends| download(&mut ends, &mut wires.to_client).map(|got| (got, ends)),
             |result| {
-                let (got, _wired) = result?;
+                let (got, _ends) = result?;
                 ensure!(got == LOAD.total, "received {got} bytes");
                 Ok(())
             },
         )
     }
 
-    fn download(wired: &mut Wired) -> Result<u64> {
-        let Wired { client, server, to_client: bytes, .. } = wired;
+    fn download((client, server): &mut Connected, bytes: &mut Vec<u8>) -> Result<u64> {
         let (content, mut got) = (Content::new(), 0);
         while got < LOAD.total {
             let left = usize::try_from(LOAD.total - got)?;
@@ -147,20 +152,25 @@ mod glue {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 client.read_tls(&mut rest)?;
-                let mut left = client.process_new_packets()?.plaintext_bytes_to_read();
-                let mut reader = client.reader();
-                while left > 0 {
-                    let chunk = reader.fill_buf()?;
-                    content.compare_ends(got, chunk)?;
-                    let n = chunk.len();
-                    reader.consume(n);
-                    got += n as u64;
-                    left -= n;
-                }
+                let left = client.process_new_packets()?.plaintext_bytes_to_read();
+                got += read(client, content, got, left)?;
             }
             bytes.clear();
         }
         Ok(got)
+    }
+
+    /// Takes `len` bytes of plaintext that continue the content at `offset`.
+    fn read(client: &mut ClientConnection, content: Content, offset: u64, len: usize) -> Result<u64> {
+        let (mut reader, mut got) = (client.reader(), 0);
+        while got < len {
+            let chunk = reader.fill_buf()?;
+            content.compare_ends(offset + got as u64, chunk)?;
+            let n = chunk.len();
+            reader.consume(n);
+            got += n;
+        }
+        Ok(got as u64)
     }
 }
 
