@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::env::Env;
+use super::exchange;
 use super::names::nearest;
 use super::place;
 use super::term::{self, Color, Out, Term};
@@ -35,6 +36,38 @@ enum Command {
     Show {
         /// The run, or a folder with records; the latest when left out
         run: Option<String>,
+    },
+    /// Show the functions in which a trial spent its instructions
+    Annotate {
+        /// The trial, by its whole name
+        trial: String,
+        /// The run, or a folder with records; the latest that counted it when left out
+        #[arg(long)]
+        run: Option<String>,
+        /// How many functions
+        #[arg(long, value_name = "N", default_value_t = 30)]
+        top: usize,
+    },
+    /// Write a run in the format of another tool
+    Export {
+        /// The tool
+        #[arg(value_parser = ["rustls-ci"])]
+        format: String,
+        /// The run, or a folder with records
+        run: String,
+        /// The folder to write
+        to: PathBuf,
+    },
+    /// Read results of another tool into a run
+    Import {
+        /// The tool
+        #[arg(value_parser = ["rustls-ci"])]
+        format: String,
+        /// The folder to read
+        from: PathBuf,
+        /// The name of the run [a new one]
+        #[arg(long, value_name = "ID")]
+        run_id: Option<String>,
     },
 }
 
@@ -69,6 +102,9 @@ fn run(cli: &Cli) -> Result<()> {
     match &cli.command {
         Command::Runs => runs(&out),
         Command::Show { run } => show(&out, run.as_deref()),
+        Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
+        Command::Export { run, to, .. } => exchange::export(&out, run, to),
+        Command::Import { from, run_id, .. } => exchange::import(&out, from, run_id.as_deref()),
     }
 }
 
@@ -110,7 +146,7 @@ fn run_line(run: &str, records: &[Record]) -> String {
 }
 
 /// The folders under `out`, the one that was changed last at the end.
-fn run_names(out: &Path) -> Result<Vec<String>> {
+pub(super) fn run_names(out: &Path) -> Result<Vec<String>> {
     let entries = std::fs::read_dir(out).map_err(|error| {
         Error::new(Kind::Io, format!("there are no records in {}", out.display()))
             .source(error)
@@ -128,11 +164,7 @@ fn run_names(out: &Path) -> Result<Vec<String>> {
 }
 
 fn show(out: &Path, run: Option<&str>) -> Result<()> {
-    let folder = match run {
-        Some(run) if Path::new(run).is_dir() => PathBuf::from(run),
-        Some(run) => out.join(known_run(out, run)?),
-        None => out.join(latest(out)?),
-    };
+    let folder = folder_of(out, run)?;
     let records = RunDir::read(&folder)?;
     if records.is_empty() {
         return Err(Error::new(Kind::Io, format!("{} holds no records", folder.display()))
@@ -143,6 +175,15 @@ fn show(out: &Path, run: Option<&str>) -> Result<()> {
     let color = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     stdout.write(&report::table(&records, Look { width: term.width(), color }));
     Ok(())
+}
+
+/// The folder of a run, by its name or its path; of the latest when left out.
+pub(super) fn folder_of(out: &Path, run: Option<&str>) -> Result<PathBuf> {
+    match run {
+        Some(run) if Path::new(run).is_dir() => Ok(PathBuf::from(run)),
+        Some(run) => known_run(out, run).map(|name| out.join(name)),
+        None => latest(out).map(|name| out.join(name)),
+    }
 }
 
 fn known_run(out: &Path, run: &str) -> Result<String> {

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod env;
 mod events;
+mod exchange;
 mod json;
 mod lines;
 mod listing;

@@ -247,9 +247,14 @@ fn run_id(from: &Source<'_>) -> Result<String> {
     if let Some(id) = variable(from.env, "NEXTEST_RUN_ID", value::folder_name)? {
         return Ok(id);
     }
+    Ok(new_run_id())
+}
+
+/// A name for a run that nobody else names: its time, and chance.
+pub(super) fn new_run_id() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let suffix: String = std::iter::repeat_with(fastrand::alphanumeric).take(6).collect();
-    Ok(format!("{now}-{}", suffix.to_ascii_lowercase()))
+    format!("{now}-{}", suffix.to_ascii_lowercase())
 }
 
 fn output(args: &Args, env: &Env, plan: &Plan) -> Result<Output> {

@@ -4,13 +4,13 @@
 //! Neighbours: `runner` asks for one outcome after the other.
 
 use std::sync::mpsc::{self, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use super::body::{Verdict, message};
 use super::watch::{Ticket, Waited, Watch};
 use crate::error::{Error, Kind, Result};
 use crate::measure::Failure;
-use crate::measure::valgrind::Counter;
+use crate::measure::valgrind::{self, Counter};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 
@@ -18,7 +18,18 @@ type Order = (&'static Scenario, Ticket<Verdict>);
 
 /// The counter, behind its thread.
 pub struct Counting {
-    orders: Sender<Order>,
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Counting {
+    /// Ends all children and the counter with its scratch files, whatever it is doing.
+    fn drop(&mut self) {
+        self.orders = None;
+        valgrind::kill_all();
+        // A counter that panicked has said so already.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 impl Counting {
@@ -40,11 +51,13 @@ impl Counting {
                 }
             }
         };
-        thread::Builder::new().name("counter".into()).spawn(work).map_err(|error| {
+        let thread = thread::Builder::new().name("counter".into()).spawn(work).map_err(|error| {
             Error::new(Kind::Missing, "a thread for the meter cannot be started").source(error)
         })?;
+        // Dropped, and so ended, when a signal comes before it is ready.
+        let counting = Self { orders: Some(orders), thread: Some(thread) };
         Ok(match watch.wait::<Result<()>>(None, &mut || ()) {
-            Waited::Done(started) => Waited::Done(started.map(|()| Self { orders })?),
+            Waited::Done(started) => Waited::Done(started.map(|()| counting)?),
             Waited::TimedOut => Waited::TimedOut,
             Waited::Interrupted(signal) => Waited::Interrupted(signal),
         })
@@ -52,7 +65,12 @@ impl Counting {
 
     /// Asks for the outcome of one of the selected scenarios.
     pub fn order(&self, scenario: &'static Scenario, ticket: Ticket<Verdict>) {
-        if let Err(mpsc::SendError((_, ticket))) = self.orders.send((scenario, ticket)) {
+        let order = (scenario, ticket);
+        let refused = match &self.orders {
+            Some(orders) => orders.send(order).err().map(|mpsc::SendError(order)| order),
+            None => Some(order),
+        };
+        if let Some((_, ticket)) = refused {
             ticket.done(Err(Failure::Failed("the meter under Valgrind has ended early".into())));
         }
     }

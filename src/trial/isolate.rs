@@ -168,5 +168,9 @@ pub fn child(scenarios: &'static [Scenario], plan: &Plan, name: &str, measures: 
     let done = move |verdict| drop(sender.send(verdict));
     body::start(scenario, plan.clone(), clock, done).map_err(refused)?;
     let verdict = receiver.recv().unwrap_or_else(|_| Err(Failure::Failed("its thread has gone".into())));
-    out.write_all(protocol::write(name, verdict).as_bytes()).map_err(refused)
+    out.write_all(protocol::write(name, verdict).as_bytes()).map_err(refused)?;
+    // Open until the process has ended: its end tells the parent that what
+    // bodies printed has been flushed, too.
+    std::mem::forget(out);
+    Ok(())
 }

@@ -62,11 +62,14 @@ impl<'a> Runner<'a> {
     ) -> Result<Waited<Self>> {
         let measures = plan.action == Action::Measure;
         let way = match plan.mode {
-            Mode::Cachegrind | Mode::Dhat if measures => match Counting::start(plan, selected, watch)? {
-                Waited::Done(counting) => Way::Counted(counting),
-                Waited::TimedOut => return Ok(Waited::TimedOut),
-                Waited::Interrupted(signal) => return Ok(Waited::Interrupted(signal)),
-            },
+            // Where Valgrind is missing all trials are ignored, and nothing is to be started.
+            Mode::Cachegrind | Mode::Dhat if measures && !selected.is_empty() => {
+                match Counting::start(plan, selected, watch)? {
+                    Waited::Done(counting) => Way::Counted(counting),
+                    Waited::TimedOut => return Ok(Waited::TimedOut),
+                    Waited::Interrupted(signal) => return Ok(Waited::Interrupted(signal)),
+                }
+            }
             _ if plan.isolate => Way::Isolated,
             _ => Way::Here(measures.then(ClockFacts::measure)),
         };

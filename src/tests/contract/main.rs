@@ -8,6 +8,7 @@
 mod bad_input;
 mod bench;
 mod clients;
+mod counted;
 mod events;
 mod fixture;
 mod isolation;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let tests: Vec<Trial> = [
         bad_input::tests(),
         clients::tests(),
+        counted::tests(),
         events::tests(),
         isolation::tests(),
         list::tests(),

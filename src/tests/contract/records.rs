@@ -5,13 +5,14 @@ use std::process::Command;
 
 use wallgrind::store::Status;
 
-use crate::bench::{Bench, ran, statuses};
+use crate::bench::{Bench, Ran, ran, statuses};
 
 crate::tests!(
     every_trial_has_one_and_only_good_ones_have_numbers,
     smoke_runs_and_lists_write_none,
     processes_of_one_run_are_joined_and_retries_are_kept,
     the_command_lists_and_shows_runs,
+    results_of_rustls_own_benchmark_come_in_and_go_out,
 );
 
 fn every_trial_has_one_and_only_good_ones_have_numbers() {
@@ -76,19 +77,44 @@ fn processes_of_one_run_are_joined_and_retries_are_kept() {
 
 fn the_command_lists_and_shows_runs() {
     let bench = Bench::new();
-    let wallgrind = |argv: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
-        command.args(argv.split_whitespace()).env("WALLGRIND_OUT", bench.out()).env_remove("WALLGRIND_RUN");
-        ran(command)
-    };
+    let wallgrind = |argv: &str| wallgrind(&bench, argv);
     wallgrind("runs").exits(101).says("there are no records").says("cargo bench");
     bench.run("good fails --bench --run-id first_run").exits(101);
     let runs = wallgrind("runs").exits(0).out;
     assert!(runs.starts_with("first_run  ") && runs.contains("3 measured, 3 failed, 0 ignored"), "{runs}");
     for argv in ["show", "show first_run"] {
         let shown = wallgrind(argv).exits(0).out;
-        assert!(shown.contains("good::first"), "{shown}");
+        assert!(shown.contains("first") && shown.contains("five is not four"), "{shown}");
     }
     wallgrind("show first_rum").exits(101).says("did you mean first_run?");
     wallgrind("shw").exits(101);
+    wallgrind("annotate good::first").exits(101).says("--mode cachegrind");
+    wallgrind("annotate good::frst").exits(101).says("did you mean good::first?");
+    wallgrind("export rustls-ci first_run x").exits(101).says("has a name for");
+    wallgrind("export other first_run x").exits(101).says("rustls-ci");
+}
+
+/// Runs the `wallgrind` command in the folder of a bench.
+fn wallgrind(bench: &Bench, argv: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
+    command.args(argv.split_whitespace()).current_dir(bench.dir()).env("WALLGRIND_OUT", bench.out());
+    ran(command)
+}
+
+fn results_of_rustls_own_benchmark_come_in_and_go_out() {
+    let bench = Bench::new();
+    let from = bench.dir().join("theirs");
+    std::fs::create_dir(&from).expect("a folder");
+    let icounts =
+        "handshake_no_resume_1.2_no_crypto_server,53800\nhandshake_no_resume_1.2_no_crypto_client,45500\n";
+    std::fs::write(from.join("icounts.csv"), icounts).expect("a file");
+    wallgrind(&bench, "import rustls-ci theirs --run-id old")
+        .exits(0)
+        .has_line(&format!("1 records in {}", bench.out().join("old").display()));
+    let records = bench.records();
+    assert_eq!(statuses(&records), [("tls::handshake_no_resume::no_crypto_1_2", "ok")]);
+    wallgrind(&bench, "export rustls-ci old ours").exits(0);
+    let written = std::fs::read_to_string(bench.dir().join("ours/icounts.csv")).expect("counts");
+    assert_eq!(written, icounts);
+    wallgrind(&bench, "import rustls-ci out").exits(101).says("icounts.csv");
 }

@@ -33,7 +33,14 @@ const IMPORTS: &[(&str, &[&str])] = &[
         "trial",
         &["scenario", "measure", "store", "plan", "samples", "stats", "machine", "sys", "units", "error"],
     ),
-    ("cli", &["plan", "sys", "scenario", "store", "report", "samples", "stats", "machine", "units", "error"]),
+    // `families` for the reference's names of its scenarios only.
+    (
+        "cli",
+        &[
+            "plan", "sys", "families", "scenario", "store", "report", "samples", "stats", "machine", "units",
+            "error",
+        ],
+    ),
     // The one function of the flow, and the crate's root, see everything.
     ("flow", &["*"]),
     ("manual", &["*"]),
