@@ -58,14 +58,20 @@ impl Error {
         self.kind
     }
 
-    /// The whole text: message, causes, and the hint on a line of its own.
-    pub fn report(&self) -> String {
-        let mut text = format!("error: {}", self.message);
+    /// The message and its causes, on one line.
+    pub fn chain(&self) -> String {
+        let mut text = self.message.clone();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
             text.push_str(&format!(": {error}"));
             cause = error.source();
         }
+        text
+    }
+
+    /// The whole text: message, causes, and the hint on a line of its own.
+    pub fn report(&self) -> String {
+        let mut text = format!("error: {}", self.chain());
         if let Some(hint) = &self.hint {
             text.push_str(&format!("\n  hint: {hint}"));
         }

@@ -17,7 +17,10 @@ pub mod store;
 
 pub mod report;
 
+mod cli;
 mod flow;
+mod sys;
+mod trial;
 
 pub mod manual;
 
@@ -25,6 +28,7 @@ pub mod block;
 pub mod tls;
 
 pub use anyhow;
+pub use cli::command;
 pub use flow::main;
 pub use scenario::{Bencher, Need, Party, Pipe, Suite, Turn};
 pub use units::{Bytes, Elements};

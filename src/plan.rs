@@ -135,8 +135,10 @@ pub struct Plan {
     pub walltime: Walltime,
     /// Settings of the meters under Valgrind.
     pub valgrind: Valgrind,
-    /// How long a trial may take beyond its budget.
+    /// How long a trial may take beyond its budget; [`Duration::MAX`] is no limit.
     pub timeout: Duration,
+    /// A trial that took longer than this has failed (`--ensure-time`).
+    pub test_time: Option<Duration>,
     /// A process of its own for each trial.
     pub isolate: bool,
     /// Stop after the first failure.
@@ -145,6 +147,8 @@ pub struct Plan {
     pub shuffle: Option<u64>,
     /// Folder under which run folders are made.
     pub out: PathBuf,
+    /// The file whose lock keeps processes from measuring at once; `None` takes no lock.
+    pub lock: Option<PathBuf>,
     /// Joins the records of one run, also across processes.
     pub run_id: String,
     /// Attempt of a trial that a client retries, from 1.

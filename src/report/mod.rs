@@ -1,6 +1,9 @@
 //! Reports from records alone: a model with one row builder, and renderers
 //! that are pure functions from it to text.
 
+mod annotate;
+mod determinism;
+pub mod exchange;
 mod format;
 mod grid;
 mod model;
@@ -8,5 +11,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub use annotate::annotate;
+pub use determinism::{Determinism, determinism};
 pub use model::{Figures, Group, Rate, Row, Section, State, sections};
 pub use terminal::{Look, table};

@@ -13,7 +13,10 @@ pub trait Wire {
     /// The link is broken.
     fn send(&mut self, bytes: &[u8]) -> anyhow::Result<()>;
 
-    /// Waits for the next piece that the other party sent, and appends it.
+    /// Waits for the next piece that the other party sent, and appends it. A
+    /// piece has bytes of one [`send`](Wire::send) only: a party must not be
+    /// handed what belongs to the next phase or iteration of the other one,
+    /// which may be ahead.
     ///
     /// # Errors
     /// The link is broken, or has ended: a reader that waits wants more.

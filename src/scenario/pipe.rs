@@ -3,7 +3,7 @@
 //!
 //! Neighbours: `party` (both ends), `work` (which drives two parties).
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 
 /// A bounded first-in, first-out buffer of bytes.
 ///
@@ -12,9 +12,9 @@ use std::io::{self, Read, Write};
 /// error once the writer is [closed](Pipe::close).
 #[derive(Debug)]
 pub struct Pipe {
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
     read: usize,
-    bound: usize,
+    written: usize,
     moved: u64,
     closed: bool,
 }
@@ -22,12 +22,12 @@ pub struct Pipe {
 impl Pipe {
     /// An empty pipe that holds at most `bound` bytes; they are allocated here.
     pub fn new(bound: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bound), read: 0, bound, moved: 0, closed: false }
+        Self { bytes: vec![0; bound].into(), read: 0, written: 0, moved: 0, closed: false }
     }
 
     /// Bytes that can be read now.
     pub fn len(&self) -> usize {
-        self.bytes.len() - self.read
+        self.written - self.read
     }
 
     /// Whether there is nothing to read now.
@@ -37,17 +37,17 @@ impl Pipe {
 
     /// Bytes that can be written now.
     pub fn room(&self) -> usize {
-        self.bound - self.len()
+        self.bytes.len() - self.len()
     }
 
     /// What can be read now, without taking it.
     pub fn readable(&self) -> &[u8] {
-        &self.bytes[self.read..]
+        &self.bytes[self.read..self.written]
     }
 
     /// What can be read now, to work on in place; take it with [`consume`](Pipe::consume).
     pub fn readable_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.read..]
+        &mut self.bytes[self.read..self.written]
     }
 
     /// Takes `n` bytes, at most [`len`](Pipe::len).
@@ -55,22 +55,37 @@ impl Pipe {
         let n = n.min(self.len());
         self.read += n;
         self.moved += n as u64;
-        if self.read == self.bytes.len() {
-            self.bytes.clear();
-            self.read = 0;
+        if self.read == self.written {
+            (self.read, self.written) = (0, 0);
         }
+    }
+
+    /// Space for `n` bytes, at most [`room`](Pipe::room), to be written in
+    /// place; send them with [`commit`](Pipe::commit). What it holds is left
+    /// over from before.
+    pub fn space(&mut self, n: usize) -> &mut [u8] {
+        let n = n.min(self.room());
+        if self.written + n > self.bytes.len() {
+            // Only when the reader lags: move what is unread to the front.
+            self.bytes.copy_within(self.read..self.written, 0);
+            (self.read, self.written) = (0, self.len());
+        }
+        &mut self.bytes[self.written..self.written + n]
+    }
+
+    /// Appends the first `n` bytes of what was written into the [`space`](Pipe::space).
+    pub fn commit(&mut self, n: usize) {
+        let n = n.min(self.bytes.len() - self.written);
+        self.written += n;
+        self.moved += n as u64;
     }
 
     /// Appends what there is room for; returns how many bytes that was.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
-        let n = bytes.len().min(self.room());
-        if self.bytes.len() + n > self.bound {
-            // Only when the reader lags: move what is unread to the front.
-            self.bytes.drain(..self.read);
-            self.read = 0;
-        }
-        self.bytes.extend_from_slice(&bytes[..n]);
-        self.moved += n as u64;
+        let space = self.space(bytes.len());
+        let n = space.len();
+        space.copy_from_slice(&bytes[..n]);
+        self.commit(n);
         n
     }
 
@@ -81,8 +96,7 @@ impl Pipe {
 
     /// Empties and opens the pipe again, keeping its memory.
     pub fn reset(&mut self) {
-        self.bytes.clear();
-        self.read = 0;
+        (self.read, self.written) = (0, 0);
         self.closed = false;
     }
 
@@ -116,6 +130,16 @@ impl Write for Pipe {
         Ok(self.push(buf))
     }
 
+    /// Takes as much of all of them as there is room for: TLS libraries hand
+    /// over a flight as one buffer a record.
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        let wanted: usize = bufs.iter().map(|buf| buf.len()).sum();
+        if self.room() == 0 && wanted > 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(bufs.iter().map(|buf| self.push(buf)).sum())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -135,7 +159,28 @@ mod tests {
         assert_eq!(&two, b"ab");
         assert_eq!(pipe.push(b"efg"), 2);
         assert_eq!(pipe.readable(), b"cdef");
-        assert_eq!(pipe.bytes.capacity(), 4);
+        assert_eq!(pipe.bytes.len(), 4);
+    }
+
+    #[test]
+    fn space_is_written_in_place_and_nothing_is_lost_when_the_reader_lags() {
+        let mut pipe = Pipe::new(6);
+        pipe.space(4).copy_from_slice(b"abcd");
+        assert_eq!(pipe.readable(), b"");
+        pipe.commit(4);
+        pipe.consume(3);
+        pipe.space(9).copy_from_slice(b"efghi");
+        pipe.commit(5);
+        assert_eq!((pipe.readable(), pipe.room(), pipe.moved()), (&b"defghi"[..], 0, 12));
+    }
+
+    #[test]
+    fn several_buffers_go_in_at_once_as_far_as_there_is_room() {
+        let mut pipe = Pipe::new(4);
+        let bufs = [IoSlice::new(b"ab"), IoSlice::new(b""), IoSlice::new(b"cde")];
+        assert_eq!(pipe.write_vectored(&bufs).expect("room"), 4);
+        assert_eq!(pipe.readable(), b"abcd");
+        assert_eq!(pipe.write_vectored(&bufs).map_err(|e| e.kind()), Err(io::ErrorKind::WouldBlock));
     }
 
     #[test]

@@ -60,12 +60,21 @@ pub struct Scenario {
     parties: Vec<String>,
     needs: Vec<Need>,
     counts: Counts,
+    counted: usize,
     body: Box<Body>,
 }
 
 impl Scenario {
     pub(super) fn new(id: ScenarioId, body: Box<Body>) -> Self {
-        Self { id, params: Vec::new(), parties: Vec::new(), needs: Vec::new(), counts: Counts::Exact, body }
+        Self {
+            id,
+            params: Vec::new(),
+            parties: Vec::new(),
+            needs: Vec::new(),
+            counts: Counts::Exact,
+            counted: 1,
+            body,
+        }
     }
 
     /// States a parameter, stored with every record; their order is kept.
@@ -90,6 +99,20 @@ impl Scenario {
     pub fn counts_vary(&mut self, reason: impl Into<String>) -> &mut Self {
         self.counts = Counts::Vary(reason.into());
         self
+    }
+
+    /// States how many iterations the meters under Valgrind count together
+    /// (the default is 1, after a warm one): more for a body whose cost differs
+    /// from iteration to iteration. It is a part of what the scenario is, and no
+    /// setting, so that counts can be compared.
+    pub fn counted_iterations(&mut self, iterations: usize) -> &mut Self {
+        self.counted = iterations.max(1);
+        self
+    }
+
+    /// How many iterations the meters under Valgrind count together.
+    pub fn counted_iterations_stated(&self) -> usize {
+        self.counted
     }
 
     /// The name.

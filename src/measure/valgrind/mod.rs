@@ -1,3 +1,41 @@
 //! The meters that re-execute this program under Valgrind.
-mod stub;
-pub use stub::{Counter, child, missing};
+//!
+//! Each party of a scenario runs in a process of its own, in a world without
+//! chance ([`world`]); what a region takes is told apart by requests to
+//! Valgrind, or as the difference of two snapshots of its totals ([`roi`]).
+//! Children run ahead on several processors ([`Counter`]) while outcomes are
+//! taken one at a time.
+//!
+//! ```text
+//! counter -> launch =valgrind=> child -> roi, world, stack, wire
+//!         -> readings (profile, dhat) -> outcome (spread)
+//! ```
+
+mod canary;
+mod child;
+mod complaint;
+mod counter;
+mod dhat;
+mod features;
+mod groups;
+mod launch;
+mod outcome;
+mod profile;
+mod protocol;
+mod readings;
+mod roi;
+mod scratch;
+mod settings;
+mod spread;
+mod stack;
+mod sys;
+mod tool;
+mod wire;
+mod world;
+
+pub use child::child;
+pub use counter::Counter;
+pub use features::{AWS_LC_VARIABLE, seen as cpu_features};
+pub use groups::kill_all;
+pub use profile::Profile;
+pub use tool::missing;

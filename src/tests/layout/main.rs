@@ -26,10 +26,14 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("plan", &["units", "error", "scenario"]),
     ("families", &["scenario", "units", "tls", "block"]),
     ("measure", &["scenario", "samples", "stats", "plan", "units", "error"]),
+    ("sys", &[]),
     ("store", &["samples", "stats", "machine", "units", "error"]),
     ("report", &["store", "stats", "samples", "units", "error"]),
-    ("trial", &["scenario", "measure", "store", "plan", "samples", "stats", "machine", "units", "error"]),
-    ("cli", &["plan", "scenario", "store", "report", "samples", "stats", "machine", "units", "error"]),
+    (
+        "trial",
+        &["scenario", "measure", "store", "plan", "samples", "stats", "machine", "sys", "units", "error"],
+    ),
+    ("cli", &["plan", "sys", "scenario", "store", "report", "samples", "stats", "machine", "units", "error"]),
     // The one function of the flow, and the crate's root, see everything.
     ("flow", &["*"]),
     ("manual", &["*"]),

@@ -1,0 +1,61 @@
+//! qcow2 images, versions 2 and 3.
+//!
+//! The format is described in qemu's `docs/interop/qcow2.txt`; the modules
+//! cite its sections by name.
+//!
+//! One [`Image`] owns all metadata. It maps guest ranges to [`Extent`]s, plain
+//! data that an asynchronous engine can act on as well as the synchronous
+//! methods here do. Readers of mappings in memory never exclude each other.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `types`, `entry`, `width`, `header`, `extension`, `snapshot` | bit layouts, pure |
+//! | `cache`, `refcount`, `sync` | metadata in memory, and who may touch it |
+//! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
+//! | `map`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
+//! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
+//! | `snapshot_ops`, `resize`, `check`, `repair` | what an administrator asks for |
+
+mod adopt;
+mod alloc;
+mod backing;
+mod cache;
+mod check;
+mod compress;
+mod compressed;
+mod counts;
+mod create;
+mod discard;
+mod entry;
+mod extension;
+mod flush;
+mod header;
+mod image;
+mod map;
+mod open;
+mod options;
+mod read;
+mod refcount;
+mod repair;
+mod resize;
+mod snapshot;
+mod snapshot_ops;
+mod sync;
+mod table;
+mod types;
+mod width;
+mod write;
+
+pub use backing::{Backing, Opener};
+pub use check::Report;
+pub use create::{CreateOptions, Preallocation, create};
+pub use entry::Compressed;
+pub use extension::Extension;
+pub use header::Header;
+pub use image::Image;
+pub use map::{Extent, Source};
+pub use open::{FileOpener, Parts};
+pub use options::{CacheSettings, OpenOptions};
+pub use snapshot::Snapshot;
+pub use sync::ReadTicket;
+pub use types::{Compression, Geometry, GuestOffset, HostOffset};

@@ -1,0 +1,86 @@
+//! Reading: extents one after the other, each with one request.
+//!
+//! Neighbours: `map` gives the extents, `compress` decodes, `backing` has what
+//! is not here. A read takes no exclusive lock when its mapping is in memory.
+
+use super::super::error::Result;
+use super::entry::Compressed;
+use super::image::{Image, corrupt};
+use super::map::Source;
+
+impl Image {
+    /// Fills `buf` with the disk's bytes from `guest` on.
+    pub fn read(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
+        let ticket = self.gate.enter();
+        let result = self.check_range(guest, buf.len() as u64);
+        let result = result.and_then(|()| self.read_unchecked(guest, buf));
+        drop(ticket);
+        match result {
+            Ok(()) => Ok(()),
+            failed => self.finish(failed),
+        }
+    }
+
+    /// Reads without the check against the disk's size: copies may reach to a cluster's end.
+    pub(super) fn read_unchecked(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = guest + done as u64;
+            let extent = self.extent_unchecked(at, (buf.len() - done) as u64)?;
+            let part = &mut buf[done..][..extent.len as usize];
+            self.read_part(at, extent.source, part)?;
+            done += extent.len as usize;
+        }
+        Ok(())
+    }
+
+    fn read_part(&self, guest: u64, source: Source, buf: &mut [u8]) -> Result<()> {
+        match source {
+            Source::Data(host) => {
+                let got = self.target().read_at(buf, host.0);
+                let got = got.map_err(|e| e.with_guest(guest).with_host(host.0))?;
+                // Only what is past the end of the file is zero.
+                buf[got..].fill(0);
+                Ok(())
+            }
+            Source::Zero => {
+                buf.fill(0);
+                Ok(())
+            }
+            Source::Unallocated => self.read_backing(guest, buf),
+            Source::Compressed(compressed) => self.read_compressed(guest, compressed, buf),
+        }
+    }
+
+    fn read_backing(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
+        match &self.backing {
+            Some(backing) => backing.read(guest, buf).map_err(|e| Self::backing_error(&e)),
+            None => {
+                buf.fill(0);
+                Ok(())
+            }
+        }
+    }
+
+    fn read_compressed(&self, guest: u64, compressed: Compressed, buf: &mut [u8]) -> Result<()> {
+        let size = self.geo.cluster_size() as usize;
+        let within = self.geo.within(guest) as usize;
+        let decoded = self.buffers.with(compressed.len as usize, |input| {
+            let got = self.file.read_at(input, compressed.host.0)?;
+            if got == 0 {
+                return Err(corrupt("compressed cluster past end of file"));
+            }
+            // The last sector may end beyond the end of the file.
+            let input = &input[..got];
+            if buf.len() == size {
+                return self.codecs.decode(self.compression, input, buf);
+            }
+            self.buffers.with(size, |whole| {
+                self.codecs.decode(self.compression, input, whole)?;
+                buf.copy_from_slice(&whole[within..within + buf.len()]);
+                Ok(())
+            })
+        });
+        decoded.map_err(|e| e.with_guest(guest).with_host(compressed.host.0))
+    }
+}

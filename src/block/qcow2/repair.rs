@@ -1,0 +1,201 @@
+//! Repair: refcounts made equal to the references, in place or as a whole
+//! new structure, and COPIED flags made right.
+//!
+//! Neighbours: `check` counts; `adopt` repairs images with the dirty bit;
+//! `snapshot_ops` uses the parts. Counts go up before flags change and down
+//! after, so that a cut leaves leaks.
+
+use super::super::error::Result;
+use super::check::{References, Report};
+use super::create::plan_refcounts;
+use super::entry::{self, Cluster, L2Entry};
+use super::header;
+use super::image::{Image, State};
+use super::sync::lock;
+use super::types::HostOffset;
+use super::width;
+
+impl Image {
+    /// Makes refcounts and COPIED flags fit the references, and clears the dirty and corrupt bits
+    /// if nothing is left to complain about. Returns what a check finds afterwards.
+    pub fn repair(&self) -> Result<Report> {
+        let all = self.ranges.lock_all();
+        let mut state = lock(&self.state);
+        let result = self.repair_state(&mut state);
+        drop(state);
+        drop(all);
+        self.finish(result)?;
+        let report = self.check()?;
+        if report.corruptions == 0 {
+            let mut state = lock(&self.state);
+            self.set_incompatible(&mut state, header::DIRTY | header::CORRUPT, false)?;
+        }
+        Ok(report)
+    }
+
+    pub(super) fn repair_state(&self, state: &mut State) -> Result<()> {
+        self.check_writable()?;
+        let found = self.references(state, &mut Report::default())?;
+        if found.refcounts_broken {
+            self.rebuild(state)?;
+        } else {
+            self.raise_to(state, &found)?;
+        }
+        self.fix_copied(state)?;
+        if !found.refcounts_broken {
+            self.lower_to(state, &found)?;
+            self.fix_copied(state)?;
+        }
+        Ok(())
+    }
+
+    /// Sets or clears incompatible bits (version 3).
+    pub(super) fn set_incompatible(&self, state: &mut State, bits: u64, on: bool) -> Result<()> {
+        let header = &state.header.header;
+        let set = header.incompatible & bits;
+        if header.version < 3 || set == if on { bits } else { 0 } {
+            return Ok(());
+        }
+        state.header.update(&*self.file, |header| {
+            header.incompatible = if on { header.incompatible | bits } else { header.incompatible & !bits };
+        })
+    }
+
+    /// Raises every count that is below the references.
+    fn raise_to(&self, state: &mut State, found: &References) -> Result<()> {
+        let file = &*self.file;
+        for (cluster, expected) in found.counts.iter() {
+            if state.refs.get(file, cluster)? >= expected {
+                continue;
+            }
+            if state.refs.block(cluster)?.is_none() {
+                return self.rebuild(state);
+            }
+            state.refs.set(file, cluster, expected)?;
+        }
+        state.refs.write_dirty(file)?;
+        file.sync()?;
+        state.refs.mark_clean();
+        Ok(())
+    }
+
+    fn lower_to(&self, state: &mut State, found: &References) -> Result<()> {
+        let mut leaked = Vec::new();
+        self.for_each_refcount(state, |cluster, stored| {
+            if stored > found.counts.get(cluster) {
+                leaked.push(cluster);
+            }
+        })?;
+        let file = &*self.file;
+        for cluster in leaked {
+            let own = state.refs.placed.contains(&cluster);
+            if !own {
+                state.refs.set(file, cluster, found.counts.get(cluster))?;
+            }
+        }
+        state.refs.write_dirty(file)?;
+        file.sync()?;
+        state.refs.mark_clean();
+        Ok(())
+    }
+
+    /// Writes refcount structures from the references alone, behind everything else.
+    fn rebuild(&self, state: &mut State) -> Result<()> {
+        let file = &*self.file;
+        let mut counts = {
+            let table = std::mem::take(&mut state.refs.table);
+            let clusters = std::mem::replace(&mut state.header.header.refcount_table_clusters, 0);
+            let found = self.references(state, &mut Report::default());
+            state.refs.table = table;
+            state.header.header.refcount_table_clusters = clusters;
+            found?.counts
+        };
+        let size = self.geo.cluster_size();
+        let start = counts.end().max(self.geo.clusters_for(file.len()?));
+        let (table_clusters, blocks) = plan_refcounts(&self.geo, start)?;
+        for cluster in start..start + table_clusters + blocks {
+            counts.add(cluster, 1);
+        }
+        let mut table = vec![0_u64; (table_clusters * size / 8) as usize];
+        let mut block = vec![0; size as usize];
+        for at in 0..blocks {
+            block.fill(0);
+            let first = at * self.geo.refcounts_per_block();
+            for index in 0..self.geo.refcounts_per_block() {
+                let count = counts.get(first + index).min(self.geo.refcount_max());
+                width::set(&mut block, self.geo.refcount_order, index as usize, count);
+            }
+            let host = (start + table_clusters + at) * size;
+            file.write_at(&block, host)?;
+            table[at as usize] = host;
+        }
+        let bytes: Vec<u8> = table.iter().flat_map(|word| word.to_be_bytes()).collect();
+        file.write_at(&bytes, start * size)?;
+        state.header.update(file, |header| {
+            header.refcount_table_offset = start * size;
+            header.refcount_table_clusters = table_clusters as u32;
+        })?;
+        let len = (start + table_clusters + blocks) * size;
+        self.reaches(len);
+        state.refs = super::refcount::Refcounts::new(self.geo, table, len);
+        let first = start + table_clusters;
+        state.refs.placed.extend(first..first + blocks);
+        self.publish_blocks(state)
+    }
+
+    /// Rewrites COPIED flags of the active tables from the refcounts; forgets cached slices, which
+    /// must be clean.
+    pub(super) fn fix_copied(&self, state: &mut State) -> Result<()> {
+        let file = &*self.file;
+        self.maps_mut().forget(|_| true);
+        let header = &state.header.header;
+        let (offset, bytes) = (header.l1_offset, u64::from(header.l1_size) * 8);
+        let mut l1 = self.read_table_words(offset, bytes)?;
+        for word in &mut l1 {
+            let Ok(Some((host, _))) = entry::decode_l1(*word, &self.geo) else {
+                continue;
+            };
+            let cluster = self.geo.cluster_of(host.0);
+            if self.is_structure(cluster) {
+                continue;
+            }
+            *word = entry::encode_l1(host, state.refs.get(file, cluster)? == 1);
+            self.fix_copied_in(state, host)?;
+        }
+        let out: Vec<u8> = l1.iter().flat_map(|word| word.to_be_bytes()).collect();
+        file.write_at(&out, offset)?;
+        file.sync()?;
+        self.maps_mut().l1 = l1;
+        Ok(())
+    }
+
+    fn fix_copied_in(&self, state: &mut State, table: HostOffset) -> Result<()> {
+        let Ok(words) = self.read_table_words(table.0, self.geo.cluster_size()) else {
+            return Ok(());
+        };
+        let mut changed = false;
+        let mut out = Vec::with_capacity(words.len() * 8);
+        for entry in self.entries(&words) {
+            let mut entry = entry;
+            if !self.copied_is_right(state, entry)? {
+                entry = self.flip_copied(entry);
+                changed = true;
+            }
+            out.extend_from_slice(&entry.word.to_be_bytes());
+            if self.geo.extended_l2 {
+                out.extend_from_slice(&entry.bitmap.to_be_bytes());
+            }
+        }
+        if changed {
+            self.file.write_at(&out, table.0)?;
+        }
+        Ok(())
+    }
+
+    fn flip_copied(&self, entry: L2Entry) -> L2Entry {
+        match entry::decode_l2(entry, &self.geo) {
+            Ok(Cluster::Standard(_)) => L2Entry { word: entry.word ^ entry::COPIED, ..entry },
+            _ => entry,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The `wallgrind` command: thin calls to what reads records.
+//!
+//! Neighbours: `main` calls it; benches are run by `flow`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::env::Env;
+use super::names::nearest;
+use super::place;
+use super::term::{self, Color, Out, Term};
+use crate::error::{Error, Kind, Result};
+use crate::report::{self, Look};
+use crate::store::{Record, RunDir, Status};
+
+/// Reads what benches recorded. To run them: cargo bench
+#[derive(Debug, Parser)]
+#[command(name = "wallgrind", version, arg_required_else_help = true)]
+struct Cli {
+    /// Folder with the records [WALLGRIND_OUT, or target/wallgrind]
+    #[arg(long, value_name = "DIR", global = true)]
+    out: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the runs that have records, the latest last
+    Runs,
+    /// Show the table of a run
+    Show {
+        /// The run, or a folder with records; the latest when left out
+        run: Option<String>,
+    },
+}
+
+/// Runs the command and gives its exit code: 0, or 101 with a message.
+pub fn command(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(argv) {
+        Ok(cli) => cli,
+        Err(error) => return clap_exit(&error),
+    };
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            term::say(&error.report());
+            ExitCode::from(101)
+        }
+    }
+}
+
+/// Prints clap's error: help goes to standard output and is no failure.
+pub fn clap_exit(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if error.use_stderr() {
+        term::say(text.to_string().trim_end());
+        return ExitCode::from(101);
+    }
+    Out::stdout().write(&text.to_string());
+    ExitCode::SUCCESS
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let out = cli.out.clone().unwrap_or_else(default_out);
+    match &cli.command {
+        Command::Runs => runs(&out),
+        Command::Show { run } => show(&out, run.as_deref()),
+    }
+}
+
+fn default_out() -> PathBuf {
+    let env = Env::of_process();
+    let exe = std::env::current_exe().unwrap_or_default();
+    env.get("WALLGRIND_OUT").map_or_else(|| place::records(&exe, &env), PathBuf::from)
+}
+
+/// One line a run: its name, when it began, its meters, and how its trials ended.
+fn runs(out: &Path) -> Result<()> {
+    let mut text = String::new();
+    for run in run_names(out)? {
+        match RunDir::read(&out.join(&run)) {
+            Ok(records) if records.is_empty() => {}
+            Ok(records) => text.push_str(&run_line(&run, &records)),
+            Err(error) => text.push_str(&format!("{run}  cannot be read: {error}\n")),
+        }
+    }
+    Out::stdout().write(&text);
+    Ok(())
+}
+
+fn run_line(run: &str, records: &[Record]) -> String {
+    let ok = records.iter().filter(|r| r.status == Status::Ok).count();
+    let failed =
+        records.iter().filter(|r| matches!(r.status, Status::Failed(_) | Status::TimedOut(_))).count();
+    let distinct = |of: fn(&Record) -> &str| {
+        let all: std::collections::BTreeSet<&str> = records.iter().map(of).collect();
+        all.into_iter().collect::<Vec<_>>().join("+")
+    };
+    let started = records.iter().map(|r| r.started.as_str()).min().unwrap_or_default();
+    format!(
+        "{run}  {started}  {} {}  {ok} measured, {failed} failed, {} ignored\n",
+        distinct(|r| &r.suite),
+        distinct(|r| &r.mode),
+        records.len() - ok - failed
+    )
+}
+
+/// The folders under `out`, the one that was changed last at the end.
+fn run_names(out: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(out).map_err(|error| {
+        Error::new(Kind::Io, format!("there are no records in {}", out.display()))
+            .source(error)
+            .hint("run cargo bench first, or name the folder with --out")
+    })?;
+    let mut runs: Vec<(std::time::SystemTime, String)> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let data = entry.metadata().ok().filter(std::fs::Metadata::is_dir)?;
+            Some((data.modified().ok()?, entry.file_name().into_string().ok()?))
+        })
+        .collect();
+    runs.sort();
+    Ok(runs.into_iter().map(|(_, name)| name).collect())
+}
+
+fn show(out: &Path, run: Option<&str>) -> Result<()> {
+    let folder = match run {
+        Some(run) if Path::new(run).is_dir() => PathBuf::from(run),
+        Some(run) => out.join(known_run(out, run)?),
+        None => out.join(latest(out)?),
+    };
+    let records = RunDir::read(&folder)?;
+    if records.is_empty() {
+        return Err(Error::new(Kind::Io, format!("{} holds no records", folder.display()))
+            .hint("wallgrind runs lists the runs that do"));
+    }
+    let term = Term::new(Color::Auto, true, false);
+    let mut stdout = Out::stdout();
+    let color = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    stdout.write(&report::table(&records, Look { width: term.width(), color }));
+    Ok(())
+}
+
+fn known_run(out: &Path, run: &str) -> Result<String> {
+    let names = run_names(out)?;
+    if let Some(name) = names.iter().find(|name| *name == run) {
+        return Ok(name.clone());
+    }
+    let error = Error::new(Kind::Io, format!("there is no run {run} in {}", out.display()));
+    Err(match nearest(run, names.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint("wallgrind runs lists them"),
+    })
+}
+
+fn latest(out: &Path) -> Result<String> {
+    let last = run_names(out)?.pop();
+    last.ok_or_else(|| {
+        Error::new(Kind::Io, format!("there are no records in {}", out.display()))
+            .hint("run cargo bench first, or name the folder with --out")
+    })
+}

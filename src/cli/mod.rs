@@ -1,0 +1,29 @@
+//! The command line: what was typed ([`Args`]), what it means
+//! ([`Request`]), what the clients of a bench target are told ([`Printer`]),
+//! and the only writers to standard output and standard error.
+
+mod args;
+mod commands;
+mod env;
+mod events;
+mod json;
+mod lines;
+mod listing;
+mod names;
+mod place;
+mod progress;
+mod resolve;
+mod select;
+mod term;
+mod value;
+
+pub use args::Args;
+pub use commands::{clap_exit, command};
+pub use env::Env;
+pub use events::{Printer, Tally};
+pub use listing::listing;
+pub use names::nothing_matches;
+pub use place::suite;
+pub use resolve::{Format, Request, Role, resolve};
+pub use select::{Selected, select};
+pub use term::{Out, say};

@@ -1,0 +1,193 @@
+//! A run: the selected trials, one at a time, each with its event and its record.
+//!
+//! Neighbours: `setup` (before the first trial), `resume` (after one that
+//! cannot be ended in this process), `finish` (after the last), `trial` (each of them).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use super::finish::Run;
+use super::resume::{self, State};
+use super::{FAILED, setup};
+use crate::cli::{self, Out, Printer, Request, Selected, Tally};
+use crate::error::{Error, Kind, Result};
+use crate::machine;
+use crate::plan::{Action, Plan};
+use crate::scenario::Scenario;
+use crate::store::RunDir;
+use crate::sys::{self, Held};
+use crate::trial::{Ended, Identity, Runner, Scratch, Waited, Watch};
+
+/// Why the trials ended.
+enum End {
+    /// None is left, or none is wanted any more.
+    All,
+    /// A signal.
+    Signal(i32),
+    /// The last one still runs in this process; these are left.
+    Stuck(Vec<&'static Scenario>),
+}
+
+/// Runs the selected trials, or goes on with those that are left.
+///
+/// # Errors
+/// The run cannot begin: records cannot be written, a meter cannot be used.
+pub fn run(
+    scenarios: &'static [Scenario],
+    request: Request,
+    suite: String,
+    state: Option<State>,
+) -> Result<ExitCode> {
+    let began = Instant::now();
+    let Request { mut plan, output, warnings, .. } = request;
+    state.iter().for_each(|state| state.settle(&mut plan));
+    let (out, lock) = descriptors(state.as_ref())?;
+    // Before any thread: this changes the environment.
+    let scratch = Scratch::make()?;
+    let selected = selected(scenarios, &plan, state.as_ref());
+    let tally = state.as_ref().map_or_else(|| first_tally(&selected), |state| state.tally.clone());
+    let events = out.try_clone().map_err(no_stdout)?;
+    let mut printer = Printer::new(output, Out::taken(events), tally)?;
+    let mut watch = Watch::new(printer.term.has_progress())?;
+    let records = records(&plan)?;
+    let resumed = state.is_some();
+    if !resumed {
+        warnings.iter().for_each(|warning| printer.term.say(warning));
+        say_what_is_left_out(scenarios, &plan, &suite, &selected, &mut printer);
+    }
+    let lock = match lock {
+        None if records.is_some() => setup::lock(&plan, &mut watch, &mut printer)?,
+        lock => Waited::Done(lock),
+    };
+    let Waited::Done(lock) = lock else { return Ok(early(&lock)) };
+    let facts = if records.is_some() { machine::identity() } else { BTreeMap::new() };
+    let identity = Identity { suite, facts };
+    let runner = Runner::new(&plan, identity, scratch.path(), to_run(&selected), &mut watch)?;
+    let Waited::Done(runner) = runner else { return Ok(early(&runner)) };
+    if !resumed {
+        printer.begin(plan.shuffle);
+    }
+    let ended = state.as_ref().map(|state| state.ended.clone()).unwrap_or_default();
+    let mut run = Run::new(&plan, printer, records, ended);
+    let end = trials(&mut run, &selected, &runner, &mut watch);
+    let elapsed = state.map(|state| state.elapsed()).unwrap_or_default() + began.elapsed();
+    Ok(match end {
+        End::All => run.finish(elapsed),
+        End::Signal(signal) => run.interrupted(signal),
+        End::Stuck(left) => {
+            // Whatever the body has started would outlive it.
+            sys::end_descendants();
+            let error = go_on(&run, &left, elapsed, (&out, lock.as_ref()), scratch);
+            for scenario in left {
+                run.ended(runner.not_run(scenario, &format!("the run could not go on: {error}")));
+            }
+            run.finish(elapsed)
+        }
+    })
+}
+
+/// Runs trial after trial.
+fn trials(run: &mut Run<'_>, selected: &Selected<'static>, runner: &Runner<'_>, watch: &mut Watch) -> End {
+    for (at, (scenario, missing)) in selected.trials.iter().enumerate() {
+        if let Some(signal) = watch.interrupted() {
+            return End::Signal(signal);
+        }
+        run.started(scenario.id().as_str());
+        let ended = runner.run(scenario, missing.as_deref(), watch, &mut || run.tick());
+        let (record, stuck) = match ended {
+            Ended::Interrupted(signal) => return End::Signal(signal),
+            Ended::Record(record) => (record, false),
+            Ended::Stuck(record) => (record, true),
+        };
+        let failed = run.ended(record);
+        let left = &selected.trials[at + 1..];
+        if failed && run.plan.fail_fast {
+            run.say_rest_is_not_run(left.len());
+            return End::All;
+        }
+        if stuck && !left.is_empty() {
+            return End::Stuck(left.iter().map(|(scenario, _)| *scenario).collect());
+        }
+    }
+    End::All
+}
+
+/// Goes on in a fresh process; returns only when that fails, with the reason.
+fn go_on(
+    run: &Run<'_>,
+    left: &[&Scenario],
+    elapsed: Duration,
+    open: (&File, Option<&Held>),
+    scratch: Scratch,
+) -> std::io::Error {
+    let left = left.iter().map(|scenario| scenario.id().to_string()).collect();
+    let state = State::new(run.plan, &run.printer.tally, run.ended.clone(), left, elapsed);
+    resume::go_on(state, open, scratch.remove().as_deref())
+}
+
+/// Where events go, and the lock when it came through an `exec`.
+fn descriptors(state: Option<&State>) -> Result<(File, Option<Held>)> {
+    match state {
+        Some(state) => state.descriptors(),
+        None => Ok((sys::take_stdout().map_err(no_stdout)?, None)),
+    }
+}
+
+fn no_stdout(error: std::io::Error) -> Error {
+    Error::new(Kind::Io, "standard output cannot be kept for events").source(error)
+}
+
+/// The trials of the run, or those that are left of it, in their order.
+fn selected(scenarios: &'static [Scenario], plan: &Plan, state: Option<&State>) -> Selected<'static> {
+    let mut selected = cli::select(scenarios, &plan.selection, setup::missing(plan));
+    match (state, plan.shuffle) {
+        (Some(state), _) => {
+            let place =
+                |scenario: &Scenario| state.left.iter().position(|name| name == scenario.id().as_str());
+            selected.trials.retain(|(scenario, _)| place(scenario).is_some());
+            selected.trials.sort_by_key(|(scenario, _)| place(scenario));
+        }
+        (None, Some(seed)) => selected.shuffle(seed),
+        (None, None) => {}
+    }
+    selected
+}
+
+fn first_tally(selected: &Selected<'_>) -> Tally {
+    Tally { total: selected.trials.len(), filtered_out: selected.filtered_out, ..Tally::default() }
+}
+
+/// The trials that this machine can run.
+fn to_run(selected: &Selected<'static>) -> Vec<&'static Scenario> {
+    selected.trials.iter().filter(|(_, missing)| missing.is_none()).map(|(scenario, _)| *scenario).collect()
+}
+
+/// The folder of records, when there will be any.
+fn records(plan: &Plan) -> Result<Option<RunDir>> {
+    (plan.action == Action::Measure).then(|| RunDir::open(&plan.out, &plan.run_id)).transpose()
+}
+
+/// Says which filters match nothing, and which trials are ignored and why.
+fn say_what_is_left_out(
+    scenarios: &[Scenario],
+    plan: &Plan,
+    suite: &str,
+    selected: &Selected<'_>,
+    printer: &mut Printer,
+) {
+    if selected.trials.is_empty() {
+        let names: Vec<&str> = scenarios.iter().map(|s| s.id().as_str()).collect();
+        cli::nothing_matches(suite, &plan.selection, &names).iter().for_each(|text| printer.term.say(text));
+    }
+    setup::say_what_is_ignored(selected, printer);
+}
+
+/// The exit code of a run that a signal ended before its first trial.
+fn early<T>(waited: &Waited<T>) -> ExitCode {
+    match waited {
+        Waited::Interrupted(signal) => super::finish::code_of(*signal),
+        Waited::Done(_) | Waited::TimedOut => ExitCode::from(FAILED),
+    }
+}

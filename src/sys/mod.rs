@@ -1,0 +1,19 @@
+//! What the harness asks of the operating system: file descriptors that
+//! survive (or do not survive) an `exec`, signals, the lock between
+//! processes, and children that must not outlive us.
+//!
+//! All `unsafe` of the harness is here. Neighbours: `cli::term` (descriptors),
+//! `trial` (children), `flow` (signals, the lock).
+
+mod fd;
+mod lock;
+mod process;
+mod signals;
+
+pub use fd::{inherited, keep_on_exec, memory_file, mute_when_closed, take_stdout};
+pub use lock::{Held, Lock};
+pub use process::{
+    die_with_parent, end_descendants, kill_group, processors, refuse_exit, replace_self, self_path,
+    set_temp_dir,
+};
+pub use signals::{name, watch};

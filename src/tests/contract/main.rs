@@ -1,0 +1,63 @@
+//! The harness contract: what cargo, nextest and editors expect of a bench
+//! target, driven from outside.
+//!
+//! This executable is both sides: with `CONTRACT_FIXTURE` in its environment
+//! it is a bench target with trials of every kind (`fixture`); without it, it
+//! is the test that starts itself so (`bench`) and looks at what comes out.
+
+mod bad_input;
+mod bench;
+mod clients;
+mod events;
+mod fixture;
+mod isolation;
+mod list;
+mod processes;
+mod records;
+mod timeout;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// A safety net: no test here waits for a clock, so this long is for ever.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+fn main() -> ExitCode {
+    if fixture::is_asked_for() {
+        return wallgrind::main(fixture::register);
+    }
+    std::thread::spawn(|| {
+        std::thread::park_timeout(FOR_EVER);
+        std::process::abort();
+    });
+    let tests: Vec<Trial> = [
+        bad_input::tests(),
+        clients::tests(),
+        events::tests(),
+        isolation::tests(),
+        list::tests(),
+        processes::tests(),
+        records::tests(),
+        timeout::tests(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+/// Makes trials of test functions, named after their module and themselves.
+macro_rules! tests {
+    ($($name:ident),+ $(,)?) => {
+        pub fn tests() -> Vec<libtest_mimic::Trial> {
+            let module = module_path!().rsplit("::").next().unwrap_or_default();
+            vec![$(libtest_mimic::Trial::test(format!("{module}::{}", stringify!($name)), || {
+                $name();
+                Ok(())
+            })),+]
+        }
+    };
+}
+use tests;

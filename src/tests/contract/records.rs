@@ -1,0 +1,94 @@
+//! Records: one for each trial that was measured, failed or was ignored;
+//! joined across processes, never overwritten, none for a smoke run.
+
+use std::process::Command;
+
+use wallgrind::store::Status;
+
+use crate::bench::{Bench, ran, statuses};
+
+crate::tests!(
+    every_trial_has_one_and_only_good_ones_have_numbers,
+    smoke_runs_and_lists_write_none,
+    processes_of_one_run_are_joined_and_retries_are_kept,
+    the_command_lists_and_shows_runs,
+);
+
+fn every_trial_has_one_and_only_good_ones_have_numbers() {
+    let bench = Bench::new();
+    bench.run("good fails absent --bench").exits(101);
+    let records = bench.records();
+    let expected = [
+        ("absent::moon", "ignored"),
+        ("fails::check", "failed"),
+        ("fails::measures_nothing", "failed"),
+        ("fails::panic", "failed"),
+        ("good::first", "ok"),
+        ("good::second", "ok"),
+        ("good::talk", "ok"),
+    ];
+    assert_eq!(statuses(&records), expected);
+    for record in &records {
+        let ok = record.status == Status::Ok;
+        assert_eq!(record.metrics.is_empty(), !ok, "{}", record.scenario);
+        assert_eq!(
+            (record.mode.as_str(), record.suite.as_str(), record.attempt),
+            ("walltime", "contract", 1)
+        );
+        assert!(!record.started.is_empty());
+        if ok {
+            let samples = record.metrics[0].series.samples.len();
+            assert!((2..=5).contains(&samples), "{samples} samples, --samples was 2..5");
+        }
+    }
+    assert_eq!(records[1].status, Status::Failed("five is not four".into()));
+    assert_eq!(records[5].params, [("sum".to_string(), "4".to_string())]);
+}
+
+fn smoke_runs_and_lists_write_none() {
+    let bench = Bench::new();
+    bench.run("good").exits(0);
+    bench.run("good --test --bench").exits(0);
+    bench.run("--list").exits(0);
+    assert!(!bench.out().exists(), "a run that measured nothing has made a folder");
+    assert_eq!(bench.leftovers(), [] as [&str; 0]);
+}
+
+fn processes_of_one_run_are_joined_and_retries_are_kept() {
+    let bench = Bench::new();
+    let run = |name: &str, attempt: &str| {
+        let env = [("NEXTEST_RUN_ID", "b0f5c0de-1"), ("NEXTEST_ATTEMPT", attempt)];
+        bench.run_with(&format!("--exact {name} --nocapture --bench"), &env)
+    };
+    run("good::first", "1").exits(0);
+    run("fails::check", "1").exits(101);
+    run("fails::check", "2").exits(101);
+    let records = bench.records();
+    assert_eq!(
+        statuses(&records),
+        [("fails::check", "failed"), ("fails::check", "failed"), ("good::first", "ok")]
+    );
+    assert!(records.iter().all(|record| record.run_id == "b0f5c0de-1"));
+    let mut attempts = [records[0].attempt, records[1].attempt];
+    attempts.sort_unstable();
+    assert_eq!(attempts, [1, 2]);
+}
+
+fn the_command_lists_and_shows_runs() {
+    let bench = Bench::new();
+    let wallgrind = |argv: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
+        command.args(argv.split_whitespace()).env("WALLGRIND_OUT", bench.out()).env_remove("WALLGRIND_RUN");
+        ran(command)
+    };
+    wallgrind("runs").exits(101).says("there are no records").says("cargo bench");
+    bench.run("good fails --bench --run-id first_run").exits(101);
+    let runs = wallgrind("runs").exits(0).out;
+    assert!(runs.starts_with("first_run  ") && runs.contains("3 measured, 3 failed, 0 ignored"), "{runs}");
+    for argv in ["show", "show first_run"] {
+        let shown = wallgrind(argv).exits(0).out;
+        assert!(shown.contains("good::first"), "{shown}");
+    }
+    wallgrind("show first_rum").exits(101).says("did you mean first_run?");
+    wallgrind("shw").exits(101);
+}

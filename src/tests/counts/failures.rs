@@ -1,0 +1,77 @@
+//! What goes wrong in a measured child is a failure that names its cause, and
+//! the run goes on.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use wallgrind::measure::Failure;
+use wallgrind::plan::{Mode, Region};
+
+use crate::Test;
+use crate::driver::{outcome, outcomes, plan};
+
+pub const TESTS: &[Test] = &[
+    ("failures_name_their_cause_and_the_run_goes_on", named),
+    ("a_scenario_that_hangs_is_ended", hangs),
+    ("a_count_that_differs_is_flagged_with_its_range", flagged),
+    ("requests_are_refused_where_valgrind_would_ignore_them", refused),
+];
+
+fn named() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let cases: [(&str, &str, &[&str]); 6] = [
+        ("ill::body_fails", "Failed", &["while reading: no such thing"]),
+        ("ill::check_fails", "Failed", &["1 is not 2"]),
+        ("ill::panics", "Panicked", &["planted panic", "toys.rs:"]),
+        ("ill::dies", "Failed", &["was ended by signal 6", "famous last words"]),
+        ("ill::unknown_instruction", "Failed", &["does not know an instruction", "toys"]),
+        ("ill::one_party_fails", "Failed", &["no key"]),
+    ];
+    let mut names: Vec<&str> = cases.iter().map(|(name, ..)| *name).collect();
+    names.push("toy::prints");
+    let mut results = outcomes(&plan(Mode::Cachegrind, folder.path().into()), &names)?;
+    let last = results.pop();
+    ensure!(matches!(last, Some(Ok(_))), "the last one: {last:?}");
+    for ((name, kind, words), result) in cases.iter().zip(results) {
+        let Err(failure) = result else { anyhow::bail!("{name} gave a number") };
+        let text = format!("{failure:?}");
+        ensure!(text.starts_with(kind), "{name}: {text}");
+        for word in *words {
+            ensure!(text.contains(word), "{name} does not say {word:?}: {text}");
+        }
+    }
+    Ok(())
+}
+
+fn hangs() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut plan = plan(Mode::Cachegrind, folder.path().into());
+    plan.timeout = Duration::from_secs(5);
+    let result = outcomes(&plan, &["ill::hangs"])?.remove(0);
+    ensure!(matches!(&result, Err(Failure::TimedOut(text)) if text.contains("5 s")), "{result:?}");
+    Ok(())
+}
+
+fn flagged() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut plan = plan(Mode::Cachegrind, folder.path().into());
+    plan.valgrind.repeat = 3;
+    let outcome = outcome(&plan, "ill::process_id")?;
+    let note = outcome.notes.iter().find(|note| note.contains("not deterministic"));
+    ensure!(note.is_some_and(|n| n.contains(" in 3 runs; differs in ")), "{:?}", outcome.notes);
+    Ok(())
+}
+
+fn refused() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut plan = plan(Mode::Cachegrind, folder.path().into());
+    plan.valgrind.region = Region::Requests;
+    match outcomes(&plan, &["toy::prints"]) {
+        Err(error) => ensure!(error.to_string().contains("would ignore them"), "{error}"),
+        // A later Valgrind has them.
+        Ok(results) => {
+            ensure!(results[0].as_ref().is_ok_and(|o| o.facts["method"] == "requests"), "{results:?}")
+        }
+    }
+    Ok(())
+}

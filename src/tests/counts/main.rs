@@ -1,0 +1,35 @@
+//! The meters under Valgrind, on a suite of toys: counts that are equal to the
+//! last digit, changes that show exactly, and failures that name their cause.
+//!
+//! This target is its own suite: measured children are this executable.
+//! Neighbours: `toys` holds the scenarios, `driver` takes the counts.
+
+mod driver;
+mod exact;
+mod failures;
+mod methods;
+mod toys;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+use wallgrind::measure::valgrind;
+
+fn main() -> ExitCode {
+    let scenarios = toys::scenarios();
+    if let Some(code) = valgrind::child(&scenarios) {
+        return code;
+    }
+    let mut arguments = Arguments::from_args();
+    // Each test runs children on all processors.
+    arguments.test_threads = Some(1);
+    let tests: Vec<_> = [exact::TESTS, methods::TESTS, failures::TESTS].concat();
+    let trials = tests.into_iter().map(|(name, test)| {
+        let ignored = valgrind::missing().is_some();
+        Trial::test(name, move || test().map_err(|e| format!("{e:#}").into())).with_ignored_flag(ignored)
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// A test: its name and what it does.
+type Test = (&'static str, fn() -> anyhow::Result<()>);

@@ -1,0 +1,227 @@
+//! Steps of a random sequence, and the plain array that says what they mean.
+//!
+//! Neighbours: `qcow2_oracle` runs them; `bases` has the images.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use wallgrind::block::ErrorKind;
+use wallgrind::block::qcow2::{CacheSettings, Image, OpenOptions};
+
+use super::bases::{Base, text};
+use super::qemu;
+
+/// One step. Places are fractions of the disk, so that they fit every base.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Write so many bytes; aligned to 512 or not.
+    Write(f64, u32, bool),
+    /// Write zeroes; unmap or not.
+    Zero(f64, u32, bool),
+    /// Discard.
+    Discard(f64, u32),
+    /// Write a cluster compressed.
+    Compress(f64),
+    /// Read and compare.
+    Read(f64, u32),
+    /// Take a snapshot.
+    Snapshot,
+    /// Delete the snapshot with this place in the list.
+    Delete(u8),
+    /// Go back to a snapshot.
+    Apply(u8),
+    /// Flush.
+    Flush,
+    /// Close and open.
+    Reopen,
+    /// Make the disk longer by so many bytes.
+    Grow(u32),
+    /// Make it shorter.
+    Shrink(u32),
+}
+
+/// Sequences of up to 24 steps.
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let at = 0.0..1.0_f64;
+    let step = prop_oneof![
+        6 => (at.clone(), len(), any::<bool>()).prop_map(|(a, l, u)| Step::Write(a, l, u)),
+        2 => (at.clone(), len(), any::<bool>()).prop_map(|(a, l, u)| Step::Zero(a, l, u)),
+        2 => (at.clone(), len()).prop_map(|(a, l)| Step::Discard(a, l)),
+        2 => at.clone().prop_map(Step::Compress),
+        2 => (at, len()).prop_map(|(a, l)| Step::Read(a, l)),
+        2 => Just(Step::Snapshot),
+        1 => any::<u8>().prop_map(Step::Delete),
+        1 => any::<u8>().prop_map(Step::Apply),
+        2 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+        1 => (1_u32..200_000).prop_map(Step::Grow),
+        1 => (1_u32..200_000).prop_map(Step::Shrink),
+    ];
+    proptest::collection::vec(step, 1..24)
+}
+
+fn len() -> impl Strategy<Value = u32> {
+    prop_oneof![1_u32..5000, 5000_u32..300_000, Just(65536), Just(4096)]
+}
+
+/// The disk and its snapshots as plain arrays.
+struct Model {
+    disk: Vec<u8>,
+    snapshots: Vec<(String, Vec<u8>)>,
+    count: u64,
+}
+
+impl Model {
+    /// The range that a place and a length mean; `None` on an empty disk.
+    fn range(&self, at: f64, len: u32, align: u64) -> Option<(u64, usize)> {
+        let size = self.disk.len() as u64;
+        let start = ((size as f64 * at) as u64) / align * align;
+        let len = u64::from(len).min(size.checked_sub(start)?);
+        (len > 0).then_some((start, len as usize))
+    }
+}
+
+fn open(path: &Path) -> Image {
+    let cache = CacheSettings { slice_bytes: 512, slices: 3 };
+    let options = OpenOptions::new().writable(true).allow_backing(true).allow_data_file(true);
+    Image::open(path, &options.cache(cache)).expect("open")
+}
+
+/// Plays the steps over a new image of `base` and asks qemu about the result.
+pub fn play(base: &Base, steps: &[Step]) {
+    let dir = tempfile::tempdir().expect("scratch folder");
+    let path = (base.make)(dir.path(), base.size);
+    let mut image = open(&path);
+    let mut disk = vec![0; base.size as usize];
+    image.read(0, &mut disk).expect("read");
+    let mut model = Model { disk, snapshots: Vec::new(), count: 0 };
+    for step in steps {
+        model.count += 1;
+        match step {
+            Step::Reopen => {
+                drop(image);
+                image = open(&path);
+            }
+            step => apply(base, &image, &mut model, step),
+        }
+    }
+    compare(&image, &model);
+    let report = image.check().expect("check");
+    assert!(report.is_clean(), "{report:?}");
+    drop(image);
+    judge(&path, &model, &report);
+}
+
+fn apply(base: &Base, image: &Image, model: &mut Model, step: &Step) {
+    match *step {
+        Step::Write(at, len, unaligned) => {
+            if let Some((start, len)) = model.range(at, len, if unaligned { 1 } else { 512 }) {
+                let data = text(len, model.count);
+                image.write(start, &data).expect("write");
+                model.disk[start as usize..][..len].copy_from_slice(&data);
+            }
+        }
+        Step::Zero(at, len, unmap) => {
+            if let Some((start, len)) = model.range(at, len, 512) {
+                image.write_zeroes(start, len as u64, unmap).expect("zero");
+                model.disk[start as usize..][..len].fill(0);
+            }
+        }
+        Step::Discard(at, len) => discard(image, model, at, len),
+        Step::Compress(at) => compress(base, image, model, at),
+        Step::Read(at, len) => {
+            if let Some((start, len)) = model.range(at, len, 1) {
+                let mut buf = vec![1; len];
+                image.read(start, &mut buf).expect("read");
+                assert!(buf == model.disk[start as usize..][..len], "read at {start}");
+            }
+        }
+        Step::Snapshot | Step::Delete(_) | Step::Apply(_) if !base.internal => {}
+        Step::Snapshot => snapshot(image, model),
+        Step::Delete(n) if !model.snapshots.is_empty() => {
+            let (name, _) = model.snapshots.remove(n as usize % model.snapshots.len());
+            image.delete_snapshot(&name).expect("delete snapshot");
+        }
+        Step::Apply(n) if !model.snapshots.is_empty() => {
+            let (name, disk) = &model.snapshots[n as usize % model.snapshots.len()];
+            match image.apply_snapshot(name) {
+                Ok(()) => model.disk = disk.clone(),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}"),
+            }
+        }
+        Step::Flush => image.flush().expect("flush"),
+        Step::Grow(by) => {
+            let size = model.disk.len() + by as usize;
+            image.resize(size as u64, false).expect("grow");
+            model.disk.resize(size, 0);
+        }
+        Step::Shrink(by) => {
+            let size = model.disk.len().saturating_sub(by as usize);
+            image.resize(size as u64, true).expect("shrink");
+            model.disk.truncate(size);
+        }
+        _ => {}
+    }
+}
+
+fn discard(image: &Image, model: &mut Model, at: f64, len: u32) {
+    let Some((start, len)) = model.range(at, len, 512) else {
+        return;
+    };
+    let done = image.discard(start, len as u64).expect("discard");
+    let first = start.next_multiple_of(image.cluster_size()) as usize;
+    if done > 0 {
+        model.disk[first..first + done as usize].fill(0);
+    }
+}
+
+fn compress(base: &Base, image: &Image, model: &mut Model, at: f64) {
+    let size = image.cluster_size();
+    let Some((start, len)) = model.range(at, size as u32, size).filter(|_| base.internal) else {
+        return;
+    };
+    let data = text(len, model.count);
+    image.write_compressed(start, &data).expect("write compressed");
+    model.disk[start as usize..][..len].copy_from_slice(&data);
+}
+
+fn snapshot(image: &Image, model: &mut Model) {
+    let name = format!("s{}", model.count);
+    match image.create_snapshot(&name) {
+        Ok(_) => model.snapshots.push((name, model.disk.clone())),
+        // Narrow refcounts hold only so many snapshots.
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}"),
+    }
+}
+
+fn compare(image: &Image, model: &Model) {
+    assert_eq!(image.size(), model.disk.len() as u64);
+    let mut buf = vec![1; model.disk.len()];
+    image.read(0, &mut buf).expect("read");
+    let differs = buf.iter().zip(&model.disk).position(|(a, b)| a != b);
+    assert_eq!(differs, None, "first difference in the disk");
+}
+
+fn judge(path: &Path, model: &Model, report: &wallgrind::block::qcow2::Report) {
+    qemu::assert_clean(path);
+    qemu::assert_same_report(path, report);
+    let theirs = qemu::contents(path, None);
+    let padded = model.disk.len().next_multiple_of(512);
+    let mut disk = model.disk.clone();
+    disk.resize(padded.max(theirs.len()), 0);
+    let mut theirs = theirs;
+    theirs.resize(disk.len(), 0);
+    assert!(theirs == disk, "qemu reads something else");
+    for (name, disk) in &model.snapshots {
+        let options = OpenOptions::new().allow_backing(true).snapshot(name);
+        let image = Image::open(path, &options).expect("open at snapshot");
+        let mut buf = vec![1; disk.len()];
+        image.read(0, &mut buf).expect("read snapshot");
+        assert!(buf == *disk, "snapshot {name} changed");
+    }
+    if let Some((name, disk)) = model.snapshots.first() {
+        let mut theirs = qemu::contents(path, Some(name));
+        theirs.resize(disk.len().max(theirs.len()), 0);
+        assert!(theirs[..disk.len()] == disk[..], "qemu reads another snapshot {name}");
+    }
+}
