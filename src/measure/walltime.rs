@@ -22,6 +22,9 @@ const FEW_SAMPLES: usize = 6;
 /// samples until the budget is used, with at least `min_samples` (even beyond
 /// the budget) and at most `max_samples`. A panic of the body goes through.
 ///
+/// An iteration of a scenario with one party includes taking its input and
+/// keeping its result, about a nanosecond where both are empty.
+///
 /// The first series is the time of the whole region, in nanoseconds; for a
 /// scenario with two parties, one for the turns of each follows. What lies
 /// between the parties' turns and the whole is the driver between them.

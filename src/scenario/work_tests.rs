@@ -149,6 +149,26 @@ fn what_is_sent_and_never_read_is_an_error() {
 }
 
 #[test]
+fn what_is_left_of_the_phase_before_the_region_is_an_error() {
+    struct Early;
+    impl Party for Early {
+        fn ready(&mut self, _: &mut Pipe, to_send: &mut Pipe) -> Result<Turn> {
+            to_send.push(b"early");
+            Ok(Turn::Done)
+        }
+        fn turn(&mut self, _: &mut Pipe, _: &mut Pipe) -> Result<Turn> {
+            Ok(Turn::Done)
+        }
+        fn check(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+    // The second party would read it in the region, where it does not belong.
+    let error = play(Early, answerer(b"early", b"")).expect_err("five bytes are left");
+    assert!(error.contains("5 bytes were sent and never read"), "{error}");
+}
+
+#[test]
 fn an_error_names_the_party() {
     let failing = || Player(|_: &mut Pipe, _: &mut Pipe| -> Result<Turn> { bail!("out of luck") });
     assert_eq!(play(done(), failing()), Err("second party: out of luck".into()));
