@@ -6,7 +6,7 @@
 //! parks its memory for the rest of the process instead of freeing it.
 //!
 //! Neighbours: `queue` owns a slab and passes it to its driver; [`super::aio`]
-//! and [`super::uring`] turn a [`Request`] into system calls.
+//! and [`super::uring`] turn a request into system calls.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Mutex;
