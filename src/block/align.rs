@@ -12,10 +12,7 @@ pub struct Alignment {
 
 impl Alignment {
     /// No demand: buffered I/O.
-    pub const NONE: Self = Self {
-        memory: 1,
-        offset: 1,
-    };
+    pub const NONE: Self = Self { memory: 1, offset: 1 };
 
     /// Demands `memory` for addresses and `offset` for file offsets and
     /// lengths, in bytes; `None` where either is not a power of two.
@@ -52,13 +49,8 @@ impl Alignment {
     /// `[offset, offset + len)`; `None` where it would end past 2^63 - 1,
     /// the last offset that a file can have.
     pub fn widen(self, offset: u64, len: u64) -> Option<Span> {
-        let end = offset
-            .checked_add(len)
-            .and_then(|end| round_up(end, self.offset()))?;
-        (end <= i64::MAX as u64).then(|| Span {
-            start: round_down(offset, self.offset()),
-            end,
-        })
+        let end = offset.checked_add(len).and_then(|end| round_up(end, self.offset()))?;
+        (end <= i64::MAX as u64).then(|| Span { start: round_down(offset, self.offset()), end })
     }
 }
 
@@ -74,10 +66,7 @@ pub struct Span {
 impl Span {
     /// `[offset, offset + len)`; the end saturates.
     pub fn new(offset: u64, len: u64) -> Self {
-        Self {
-            start: offset,
-            end: offset.saturating_add(len),
-        }
+        Self { start: offset, end: offset.saturating_add(len) }
     }
 
     /// Length in bytes.
@@ -112,9 +101,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn alignments() -> impl Strategy<Value = Alignment> {
-        (0u32..16, 0u32..16).prop_filter_map("powers of two", |(memory, offset)| {
-            Alignment::new(1 << memory, 1 << offset)
-        })
+        (0u32..16, 0u32..16)
+            .prop_filter_map("powers of two", |(memory, offset)| Alignment::new(1 << memory, 1 << offset))
     }
 
     proptest! {

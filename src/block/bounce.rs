@@ -37,10 +37,7 @@ impl RangeLocks {
     fn hold(&self, span: Span) -> Held<'_> {
         let mut held = lock(&self.held);
         while held.iter().any(|other| other.overlaps(span)) {
-            held = self
-                .released
-                .wait(held)
-                .unwrap_or_else(PoisonError::into_inner);
+            held = self.released.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
         held.push(span);
         Held { locks: self, span }
@@ -93,18 +90,11 @@ impl Bounce {
     }
 
     /// Reads; returns the bytes before the end of the file.
-    pub fn read(
-        &self,
-        io: &impl FileIo,
-        bufs: &mut [IoSliceMut<'_>],
-        offset: u64,
-    ) -> io::Result<usize> {
+    pub fn read(&self, io: &impl FileIo, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
         let total: usize = bufs.iter().map(|buf| buf.len()).sum();
         let visible = self.len().saturating_sub(offset).min(total as u64) as usize;
         let fits = self.align.fits_range(offset, 0)
-            && bufs
-                .iter()
-                .all(|buf| self.align.fits_memory(buf.as_ptr().addr(), buf.len()));
+            && bufs.iter().all(|buf| self.align.fits_memory(buf.as_ptr().addr(), buf.len()));
         if fits {
             return Ok(read_full(io, bufs, offset)?.min(visible));
         }
@@ -132,17 +122,9 @@ impl Bounce {
         self.write_held(io, bufs, offset, total)
     }
 
-    fn write_held(
-        &self,
-        io: &impl FileIo,
-        bufs: &[IoSlice<'_>],
-        offset: u64,
-        total: u64,
-    ) -> io::Result<()> {
+    fn write_held(&self, io: &impl FileIo, bufs: &[IoSlice<'_>], offset: u64, total: u64) -> io::Result<()> {
         let fits = self.align.fits_range(offset, 0)
-            && bufs
-                .iter()
-                .all(|buf| self.align.fits_memory(buf.as_ptr().addr(), buf.len()));
+            && bufs.iter().all(|buf| self.align.fits_memory(buf.as_ptr().addr(), buf.len()));
         if fits {
             write_full(io, bufs, offset)?;
             self.grown(offset + total, offset + total);
@@ -164,12 +146,7 @@ impl Bounce {
     }
 
     /// Puts into `bounce` what stands around the piece in the file.
-    fn fill_edges(
-        &self,
-        io: &impl FileIo,
-        bounce: &mut AlignedBuf,
-        piece: &Piece,
-    ) -> io::Result<()> {
+    fn fill_edges(&self, io: &impl FileIo, bounce: &mut AlignedBuf, piece: &Piece) -> io::Result<()> {
         let len = piece.span.len() as usize;
         bounce.set_len(len).map_err(no_memory)?;
         let block = self.align.offset() as usize;
@@ -180,11 +157,7 @@ impl Bounce {
             read_padded(io, &mut bounce[..block], piece.span.start)?;
         }
         if tail {
-            read_padded(
-                io,
-                &mut bounce[len - block..],
-                piece.span.end - block as u64,
-            )?;
+            read_padded(io, &mut bounce[len - block..], piece.span.end - block as u64)?;
         }
         Ok(())
     }
@@ -242,16 +215,11 @@ impl Bounce {
     }
 
     fn span(&self, offset: u64, len: u64) -> io::Result<Span> {
-        self.align
-            .widen(offset, len)
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
+        self.align.widen(offset, len).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
     }
 
     fn to_the_end(&self, start: u64) -> Span {
-        Span {
-            start: round_down(start, self.align.offset()),
-            end: u64::MAX,
-        }
+        Span { start: round_down(start, self.align.offset()), end: u64::MAX }
     }
 
     /// The part of a request at `offset` that fits one bounce buffer.
@@ -302,11 +270,7 @@ struct Cursor<'a, 'b> {
 
 impl<'a, 'b> Cursor<'a, 'b> {
     fn new(bufs: &'a mut [IoSliceMut<'b>]) -> Self {
-        Self {
-            bufs,
-            index: 0,
-            at: 0,
-        }
+        Self { bufs, index: 0, at: 0 }
     }
 
     fn put(&mut self, mut data: &[u8]) {
@@ -332,11 +296,7 @@ struct Source<'a> {
 
 impl<'a> Source<'a> {
     fn new(bufs: &'a [IoSlice<'a>]) -> Self {
-        Self {
-            bufs,
-            index: 0,
-            at: 0,
-        }
+        Self { bufs, index: 0, at: 0 }
     }
 
     fn get(&mut self, mut target: &mut [u8]) {

@@ -38,11 +38,7 @@ impl AlignedBuf {
     /// [`ErrorKind::InvalidInput`] for a size or alignment that cannot be,
     /// [`ErrorKind::Exhausted`] without memory.
     pub fn new(len: usize, align: usize) -> Result<Self> {
-        Ok(Self {
-            region: Region::zeroed(len, align)?,
-            len,
-            registered: None,
-        })
+        Ok(Self { region: Region::zeroed(len, align)?, len, registered: None })
     }
 
     /// A buffer with the bytes of `data` at a multiple of `align`, in bytes.
@@ -132,12 +128,7 @@ impl BufPool {
     /// A pool of buffers of `size` bytes at multiples of `align`, which keeps
     /// up to `keep` of them while they are not used. Allocates none yet.
     pub fn new(size: usize, align: usize, keep: usize) -> Self {
-        Self {
-            size,
-            align,
-            keep,
-            free: Mutex::new(Vec::with_capacity(keep)),
-        }
+        Self { size, align, keep, free: Mutex::new(Vec::with_capacity(keep)) }
     }
 
     /// Size of its buffers, in bytes.

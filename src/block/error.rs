@@ -63,10 +63,7 @@ impl Error {
             Some(libc::ENOSPC | libc::EDQUOT) => ErrorKind::Exhausted,
             _ => ErrorKind::Io,
         };
-        Self {
-            source: Some(source),
-            ..Self::new(kind, message)
-        }
+        Self { source: Some(source), ..Self::new(kind, message) }
     }
 
     /// Adds the file concerned.

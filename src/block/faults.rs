@@ -80,12 +80,7 @@ impl Faults {
     }
 
     fn add(&self, target: Target, first: u64, last: u64, fault: Fault) {
-        lock(&self.0).rules.push(Rule {
-            target,
-            first,
-            last,
-            fault,
-        });
+        lock(&self.0).rules.push(Rule { target, first, last, fault });
     }
 
     /// Drops all rules and counts from 0 again.
@@ -180,9 +175,7 @@ impl<I: FileIo> FileIo for FaultyIo<I> {
         let (limit, fails) = split(fault)?;
         let lens: Vec<usize> = shares(bufs.iter().map(|buf| buf.len()), limit).collect();
         let cut = bufs.iter_mut().zip(lens).filter(|(_, len)| *len > 0);
-        let mut cut: Vec<_> = cut
-            .map(|(buf, len)| IoSliceMut::new(&mut buf[..len]))
-            .collect();
+        let mut cut: Vec<_> = cut.map(|(buf, len)| IoSliceMut::new(&mut buf[..len])).collect();
         then(self.inner.preadv(&mut cut, offset)?, fails)
     }
 

@@ -77,11 +77,7 @@ pub(crate) fn read_full(
 }
 
 /// Writes all of `bufs`.
-pub(crate) fn write_full(
-    io: &(impl FileIo + ?Sized),
-    bufs: &[IoSlice<'_>],
-    offset: u64,
-) -> io::Result<()> {
+pub(crate) fn write_full(io: &(impl FileIo + ?Sized), bufs: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
     let total: usize = bufs.iter().map(|buf| buf.len()).sum();
     if total == 0 {
         return Ok(());
@@ -128,10 +124,7 @@ struct ZeroPage([u8; 1 << 16]);
 
 /// Whether `fallocate` said that this file or file system has no such mode.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENODEV)
-    )
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENODEV))
 }
 
 /// How zeroes are written where no `fallocate` makes them.

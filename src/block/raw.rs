@@ -37,9 +37,7 @@ impl FileStorage {
     /// As [`BlockFile::open`].
     pub fn open(path: impl AsRef<Path>, options: FileOptions) -> Result<Self> {
         let path = path.as_ref();
-        Ok(Self::new(BlockFile::open(path, options)?)
-            .map_err(|error| error.with_path(path))?
-            .with_path(path))
+        Ok(Self::new(BlockFile::open(path, options)?).map_err(|error| error.with_path(path))?.with_path(path))
     }
 }
 
@@ -60,11 +58,7 @@ impl<I: FileIo> IoStorage<I> {
     /// Storage over `io`, which has `len` bytes now.
     pub(crate) fn with_len(io: I, len: u64) -> Self {
         let align = io.alignment();
-        Self {
-            io,
-            path: None,
-            bounce: (!align.is_none()).then(|| Bounce::new(align, len)),
-        }
+        Self { io, path: None, bounce: (!align.is_none()).then(|| Bounce::new(align, len)) }
     }
 
     /// Names the file in errors.
@@ -139,10 +133,7 @@ impl<I: FileIo> Storage for IoStorage<I> {
     }
 
     fn sync(&self) -> Result<()> {
-        let trimmed = self
-            .bounce
-            .as_ref()
-            .map_or(Ok(()), |bounce| bounce.trim(&self.io));
+        let trimmed = self.bounce.as_ref().map_or(Ok(()), |bounce| bounce.trim(&self.io));
         trimmed
             .and_then(|()| retry(|| self.io.fdatasync()))
             .map_err(|error| self.error("cannot sync", 0, error))
@@ -151,8 +142,7 @@ impl<I: FileIo> Storage for IoStorage<I> {
     fn len(&self) -> Result<u64> {
         match &self.bounce {
             Some(bounce) => Ok(bounce.len()),
-            None => retry(|| self.io.size())
-                .map_err(|error| self.error("cannot find the length", 0, error)),
+            None => retry(|| self.io.size()).map_err(|error| self.error("cannot find the length", 0, error)),
         }
     }
 

@@ -21,9 +21,7 @@ fn main() -> std::process::ExitCode {
     let args = Arguments::from_args();
     let missing = qemu::missing();
     let bases = bases::all();
-    let wanted = std::env::var("WALLGRIND_SEQUENCES")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let wanted = std::env::var("WALLGRIND_SEQUENCES").ok().and_then(|text| text.parse().ok());
     let each = wanted.unwrap_or(SEQUENCES).div_ceil(bases.len() as u32);
     let trials = bases.into_iter().map(|base| {
         let name = match missing {
@@ -36,12 +34,8 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(base: &bases::Base, cases: u32) -> Result<(), Failed> {
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 300,
-        ..Config::default()
-    };
+    let shrinks = std::env::var("PROPTEST_MAX_SHRINK_ITERS").map_or(100, |text| text.parse().unwrap_or(100));
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: shrinks, ..Config::default() };
     // The seed is the base's name: other bases see other sequences, each run the same.
     let mut seed = [0; 32];
     for (at, byte) in base.name.bytes().enumerate() {

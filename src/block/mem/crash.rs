@@ -38,23 +38,12 @@ impl Crash {
     /// ones first, then seeds.
     pub fn ways(changes: usize, limit: usize) -> Vec<Self> {
         let simple = [Self::Nothing, Self::Everything];
-        let each = (0..changes).flat_map(|n| {
-            [
-                Self::First(n),
-                Self::TornAfter(n, 1),
-                Self::Without(n),
-                Self::Only(n),
-            ]
-        });
+        let each = (0..changes)
+            .flat_map(|n| [Self::First(n), Self::TornAfter(n, 1), Self::Without(n), Self::Only(n)]);
         let seeds = (0..).map(Self::Sectors);
         match changes {
             0 => vec![Self::Nothing],
-            _ => simple
-                .into_iter()
-                .chain(each)
-                .chain(seeds)
-                .take(limit)
-                .collect(),
+            _ => simple.into_iter().chain(each).chain(seeds).take(limit).collect(),
         }
     }
 }
@@ -110,10 +99,8 @@ impl Journal {
         for piece in each() {
             *touches.entry(key(&piece)).or_default() += 1;
         }
-        let mut left: BTreeMap<u64, u64> = touches
-            .into_iter()
-            .map(|(key, count)| (key, mix(seed, key) % (count + 1)))
-            .collect();
+        let mut left: BTreeMap<u64, u64> =
+            touches.into_iter().map(|(key, count)| (key, mix(seed, key) % (count + 1))).collect();
         for piece in each() {
             if let Some(rest) = left.get_mut(&key(&piece)).filter(|rest| **rest > 0) {
                 *rest -= 1;
@@ -134,14 +121,12 @@ fn key(piece: &Change) -> u64 {
 /// A change cut into sectors.
 fn pieces(change: &Change) -> Box<dyn Iterator<Item = Change> + '_> {
     match change {
-        Change::Write(offset, data) => Box::new(cuts(*offset, data.len() as u64).map(
-            move |(at, from, len)| {
+        Change::Write(offset, data) => {
+            Box::new(cuts(*offset, data.len() as u64).map(move |(at, from, len)| {
                 Change::Write(at, data[from as usize..(from + len) as usize].to_vec())
-            },
-        )),
-        Change::Zero(offset, len) => {
-            Box::new(cuts(*offset, *len).map(|(at, _, len)| Change::Zero(at, len)))
+            }))
         }
+        Change::Zero(offset, len) => Box::new(cuts(*offset, *len).map(|(at, _, len)| Change::Zero(at, len))),
         other => Box::new(std::iter::once(other.clone())),
     }
 }
@@ -160,9 +145,8 @@ fn cuts(offset: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> {
 
 /// A well-mixed number from two (SplitMix64's finishing steps).
 fn mix(seed: u64, key: u64) -> u64 {
-    let mut z = seed
-        .wrapping_add(key.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z =
+        seed.wrapping_add(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -210,15 +194,11 @@ mod tests {
     #[test]
     fn seeds_reach_every_mix_of_sectors_and_repeat() {
         let store = scene();
-        let all: std::collections::BTreeSet<String> = (0..400)
-            .map(|seed| sectors(&store, Crash::Sectors(seed)))
-            .collect();
+        let all: std::collections::BTreeSet<String> =
+            (0..400).map(|seed| sectors(&store, Crash::Sectors(seed))).collect();
         // Three sectors and the length, each there or not.
         assert_eq!(all.len(), 16);
-        assert_eq!(
-            sectors(&store, Crash::Sectors(7)),
-            sectors(&store, Crash::Sectors(7))
-        );
+        assert_eq!(sectors(&store, Crash::Sectors(7)), sectors(&store, Crash::Sectors(7)));
     }
 
     #[test]

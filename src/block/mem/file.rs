@@ -84,32 +84,20 @@ impl MemFile {
 
     /// A file with this content, all of it on stable storage.
     pub fn from_sparse(content: Sparse) -> Self {
-        let state = State {
-            now: content,
-            journal: None,
-        };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-            alignment: None,
-        }
+        let state = State { now: content, journal: None };
+        Self { state: Arc::new(Mutex::new(state)), alignment: None }
     }
 
     /// From now on keeps what a crash can take back; the content so far counts as synced.
     pub fn start_journal(&self) {
         let mut state = lock(&self.state);
-        state.journal = Some(Journal {
-            base: state.now.clone(),
-            changes: Vec::new(),
-        });
+        state.journal = Some(Journal { base: state.now.clone(), changes: Vec::new() });
     }
 
     /// The same file, demanding `alignment` as a file under O_DIRECT does.
     #[must_use]
     pub fn with_alignment(&self, alignment: Alignment) -> Self {
-        Self {
-            state: Arc::clone(&self.state),
-            alignment: Some(alignment),
-        }
+        Self { state: Arc::clone(&self.state), alignment: Some(alignment) }
     }
 
     /// A copy of the content as the running program sees it.
@@ -124,10 +112,7 @@ impl MemFile {
 
     /// Changes since the last barrier; 0 without a journal.
     pub fn unsynced(&self) -> usize {
-        lock(&self.state)
-            .journal
-            .as_ref()
-            .map_or(0, |journal| journal.changes.len())
+        lock(&self.state).journal.as_ref().map_or(0, |journal| journal.changes.len())
     }
 
     fn demand(&self, offset: u64, fits: impl Iterator<Item = (usize, usize)>) -> io::Result<()> {
@@ -146,18 +131,12 @@ fn errno(number: i32) -> io::Error {
 
 /// The end of a range that a file can have.
 fn end_of(offset: u64, len: u64) -> io::Result<u64> {
-    offset
-        .checked_add(len)
-        .filter(|&end| end <= MAX_LEN)
-        .ok_or_else(|| errno(libc::EFBIG))
+    offset.checked_add(len).filter(|&end| end <= MAX_LEN).ok_or_else(|| errno(libc::EFBIG))
 }
 
 impl FileIo for MemFile {
     fn preadv(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
-        self.demand(
-            offset,
-            bufs.iter().map(|buf| (buf.as_ptr().addr(), buf.len())),
-        )?;
+        self.demand(offset, bufs.iter().map(|buf| (buf.as_ptr().addr(), buf.len())))?;
         let state = lock(&self.state);
         let mut done = 0;
         for buf in bufs {
@@ -171,10 +150,7 @@ impl FileIo for MemFile {
     }
 
     fn pwritev(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
-        self.demand(
-            offset,
-            bufs.iter().map(|buf| (buf.as_ptr().addr(), buf.len())),
-        )?;
+        self.demand(offset, bufs.iter().map(|buf| (buf.as_ptr().addr(), buf.len())))?;
         let total: usize = bufs.iter().map(|buf| buf.len()).sum();
         end_of(offset, total as u64)?;
         let mut data = Vec::with_capacity(total);

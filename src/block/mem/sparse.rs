@@ -61,10 +61,7 @@ impl Sparse {
         let mut rest = data;
         for (number, start, len) in pieces(offset, data.len() as u64) {
             let (piece, after) = rest.split_at(len);
-            let chunk = self
-                .chunks
-                .entry(number)
-                .or_insert_with(|| Box::new([0; CHUNK]));
+            let chunk = self.chunks.entry(number).or_insert_with(|| Box::new([0; CHUNK]));
             chunk[start..start + len].copy_from_slice(piece);
             rest = after;
         }
@@ -79,11 +76,7 @@ impl Sparse {
         let touched = offset / CHUNK as u64..=end.saturating_sub(1) / CHUNK as u64;
         let numbers: Vec<u64> = match len {
             0 => Vec::new(),
-            _ => self
-                .chunks
-                .range(touched)
-                .map(|(&number, _)| number)
-                .collect(),
+            _ => self.chunks.range(touched).map(|(&number, _)| number).collect(),
         };
         for number in numbers {
             let base = number * CHUNK as u64;

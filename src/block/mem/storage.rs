@@ -117,8 +117,7 @@ impl MemStorage {
     /// With errno, where the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        save(&self.file().content(), path)
-            .map_err(|error| Error::io("cannot save", error).with_path(path))
+        save(&self.file().content(), path).map_err(|error| Error::io("cannot save", error).with_path(path))
     }
 }
 

@@ -20,10 +20,7 @@ impl Image {
             self.set_incompatible(&mut state, header::DIRTY, false)?;
         }
         let header = &state.header.header;
-        let bitmaps = state
-            .extensions
-            .iter()
-            .any(|e| e.kind == extension::BITMAPS);
+        let bitmaps = state.extensions.iter().any(|e| e.kind == extension::BITMAPS);
         if header.version >= 3 && (bitmaps || header.autoclear & !AUTOCLEAR_RAW != 0) {
             self.clear_autoclear(&mut state)?;
         }

@@ -28,12 +28,7 @@ pub struct Run {
 
 impl Refcounts {
     /// Hands out between 1 and `max` free clusters in a row, each with refcount 1.
-    pub fn allocate(
-        &mut self,
-        file: &dyn Storage,
-        header: &mut HeaderState,
-        max: u64,
-    ) -> Result<Run> {
+    pub fn allocate(&mut self, file: &dyn Storage, header: &mut HeaderState, max: u64) -> Result<Run> {
         header.settle(file)?;
         let first = loop {
             let first = self.next_free(file, self.cursor)?;
@@ -94,11 +89,7 @@ impl Refcounts {
         if self.cursor == first {
             self.cursor = first + count;
         }
-        Ok(Run {
-            host: HostOffset(first << self.geo.cluster_bits),
-            count,
-            virgin,
-        })
+        Ok(Run { host: HostOffset(first << self.geo.cluster_bits), count, virgin })
     }
 
     /// Gives back clusters that nothing in the file ever pointed at.
@@ -155,10 +146,7 @@ impl Refcounts {
         let missing = self.missing_ranges(start, blocks + count)?;
         let end = (start + blocks + count) << self.geo.cluster_bits;
         if end > HOST_MAX {
-            return Err(Error::new(
-                ErrorKind::Exhausted,
-                "image file is at its largest size",
-            ));
+            return Err(Error::new(ErrorKind::Exhausted, "image file is at its largest size"));
         }
         let last = missing.last().copied().unwrap_or(0);
         if last >= self.table.len() as u64 {
@@ -186,29 +174,19 @@ impl Refcounts {
     }
 
     /// Moves the table to a longer one behind everything that it covers.
-    fn grow_table(
-        &mut self,
-        file: &dyn Storage,
-        header: &mut HeaderState,
-        entries: u64,
-    ) -> Result<()> {
+    fn grow_table(&mut self, file: &dyn Storage, header: &mut HeaderState, entries: u64) -> Result<()> {
         let (cluster_size, per) = (self.geo.cluster_size(), self.geo.refcounts_per_block());
         let old_len = self.table.len() as u64;
         let start = old_len * per;
         let wish = entries.max(old_len + old_len / 2);
         let mut clusters = self.geo.clusters_for(wish * 8);
         let mut blocks = 1;
-        while blocks < (blocks + clusters).div_ceil(per)
-            || clusters * cluster_size / 8 < old_len + blocks
-        {
+        while blocks < (blocks + clusters).div_ceil(per) || clusters * cluster_size / 8 < old_len + blocks {
             blocks = (blocks + clusters).div_ceil(per);
             clusters = clusters.max(self.geo.clusters_for((old_len + blocks) * 8));
         }
         if clusters * cluster_size > REFCOUNT_TABLE_MAX {
-            return Err(Error::new(
-                ErrorKind::Exhausted,
-                "refcount table is at its largest size",
-            ));
+            return Err(Error::new(ErrorKind::Exhausted, "refcount table is at its largest size"));
         }
         let mut table = self.table.clone();
         table.resize((clusters * cluster_size / 8) as usize, 0);
@@ -243,9 +221,7 @@ impl Refcounts {
     /// A block from cluster `first` on with refcount 1 for each cluster below `end`.
     fn filled_block(&self, first: u64, end: u64) -> Vec<u8> {
         let mut block = vec![0; self.geo.cluster_size() as usize];
-        let used = end
-            .saturating_sub(first)
-            .min(self.geo.refcounts_per_block());
+        let used = end.saturating_sub(first).min(self.geo.refcounts_per_block());
         for index in 0..used as usize {
             width::set(&mut block, self.geo.refcount_order, index, 1);
         }

@@ -67,13 +67,8 @@ pub struct MetaMap {
 impl MetaMap {
     /// What `cluster` holds, if it is metadata.
     pub fn get(&self, cluster: u64) -> Option<Meta> {
-        let in_range = self
-            .ranges
-            .iter()
-            .find(|(a, b, _)| (*a..*b).contains(&cluster));
-        in_range
-            .map(|(_, _, kind)| *kind)
-            .or_else(|| self.single.get(&cluster).copied())
+        let in_range = self.ranges.iter().find(|(a, b, _)| (*a..*b).contains(&cluster));
+        in_range.map(|(_, _, kind)| *kind).or_else(|| self.single.get(&cluster).copied())
     }
 
     /// Enters one cluster; returns what it was already.
@@ -93,11 +88,7 @@ impl MetaMap {
             return None;
         }
         let end = first.saturating_add(count);
-        let taken = self
-            .ranges
-            .iter()
-            .find(|(a, b, _)| *a < end && first < *b)
-            .map(|r| r.2);
+        let taken = self.ranges.iter().find(|(a, b, _)| *a < end && first < *b).map(|r| r.2);
         if taken.is_none() {
             self.ranges.push((first, end, kind));
         }
@@ -130,10 +121,7 @@ impl Slot {
     /// or is harmless: writers store the word before a growing bitmap and after a shrinking one.
     pub fn load(&self, index: usize, geo: &Geometry) -> L2Entry {
         if !geo.extended_l2 {
-            return L2Entry {
-                word: self.words[index].load(Ordering::Acquire),
-                bitmap: 0,
-            };
+            return L2Entry { word: self.words[index].load(Ordering::Acquire), bitmap: 0 };
         }
         loop {
             let bitmap = self.words[2 * index + 1].load(Ordering::Acquire);
@@ -176,10 +164,7 @@ impl Slot {
         let last = 63 - dirty.leading_zeros() as usize;
         // Whole sectors (64 words), so that a file with O_DIRECT need not read before it writes.
         let start = (first * len / parts) & !63;
-        let end = ((last + 1) * len)
-            .div_ceil(parts)
-            .next_multiple_of(64)
-            .min(len);
+        let end = ((last + 1) * len).div_ceil(parts).next_multiple_of(64).min(len);
         Some(start..end)
     }
 
@@ -256,12 +241,7 @@ impl Maps {
             return;
         }
         self.clock += 1;
-        let slot = Slot {
-            key,
-            words,
-            dirty: AtomicU64::new(0),
-            stamp: AtomicU64::new(self.clock),
-        };
+        let slot = Slot { key, words, dirty: AtomicU64::new(0), stamp: AtomicU64::new(self.clock) };
         let at = match self.victim() {
             Some(at) => {
                 self.index.remove(&self.slots[at].key);
@@ -305,8 +285,7 @@ impl Maps {
         let old = std::mem::take(&mut self.slots);
         self.evictions += 1;
         self.slots = old.into_iter().filter(|slot| !gone(slot)).collect();
-        self.slots
-            .sort_by_key(|slot| Reverse(slot.stamp.load(Ordering::Relaxed)));
+        self.slots.sort_by_key(|slot| Reverse(slot.stamp.load(Ordering::Relaxed)));
         let dirty = |slot: &Slot| slot.dirty.load(Ordering::Acquire) != 0;
         let mut kept = 0;
         self.slots.retain(|slot| {
@@ -317,8 +296,7 @@ impl Maps {
         self.by_age.clear();
         for (at, slot) in self.slots.iter().enumerate() {
             self.index.insert(slot.key, at as u32);
-            self.by_age
-                .push(Reverse((slot.stamp.load(Ordering::Relaxed), at as u32)));
+            self.by_age.push(Reverse((slot.stamp.load(Ordering::Relaxed), at as u32)));
         }
     }
 }
@@ -358,10 +336,7 @@ mod tests {
         let mut maps = Maps::new(Vec::new(), MetaMap::default(), 2);
         maps.insert(1, words());
         maps.insert(2, words());
-        let entry = L2Entry {
-            word: 7 << 16,
-            bitmap: 0,
-        };
+        let entry = L2Entry { word: 7 << 16, bitmap: 0 };
         for slot in maps.slots() {
             assert_eq!(slot.dirty_words(), None);
             slot.store(100, entry, &geo());

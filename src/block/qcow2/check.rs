@@ -83,6 +83,7 @@ impl Image {
         let mut state = lock(&self.state);
         if self.is_writable() {
             self.flush_state(&mut state)?;
+            self.settle_stale_flags(&mut state)?;
         }
         let mut report = Report::default();
         let references = self.references(&state, &mut report)?;
@@ -97,11 +98,7 @@ impl Image {
         let header = &state.header.header;
         report.total_clusters = self.geo.clusters_for(header.size);
         found.counts.add(0, 1);
-        self.count_range(
-            &mut found.counts,
-            header.l1_offset,
-            u64::from(header.l1_size) * 8,
-        );
+        self.count_range(&mut found.counts, header.l1_offset, u64::from(header.l1_size) * 8);
         let mut tables: BTreeMap<u64, Uses> = BTreeMap::new();
         let l1 = self.active_l1(state)?;
         self.count_tables(&l1, |uses| uses.active += 1, &mut tables, report);
@@ -113,15 +110,9 @@ impl Image {
             self.count_tables(&l1, |uses| uses.inactive += 1, &mut tables, report);
             snapshot.encode(&mut table_bytes);
         }
-        self.count_range(
-            &mut found.counts,
-            header.snapshots_offset,
-            table_bytes.len() as u64,
-        );
+        self.count_range(&mut found.counts, header.snapshots_offset, table_bytes.len() as u64);
         for (host, uses) in &tables {
-            found
-                .counts
-                .add(self.geo.cluster_of(*host), uses.active + uses.inactive);
+            found.counts.add(self.geo.cluster_of(*host), uses.active + uses.inactive);
             match self.read_table_words(*host, self.geo.cluster_size()) {
                 Ok(words) => self.count_entries(&words, *uses, &mut found.counts, report),
                 Err(error) => {
@@ -157,11 +148,7 @@ impl Image {
                 return Err(error.with_host(offset));
             }
             buf[got..].fill(0);
-            let word = |bytes: &[u8]| {
-                bytes
-                    .iter()
-                    .fold(0, |word, byte| word << 8 | u64::from(*byte))
-            };
+            let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
             Ok(buf.chunks_exact(8).map(word).collect())
         })
     }
@@ -221,10 +208,7 @@ impl Image {
         let extended = self.geo.extended_l2;
         words
             .chunks_exact(self.geo.entry_words())
-            .map(move |chunk| L2Entry {
-                word: chunk[0],
-                bitmap: if extended { chunk[1] } else { 0 },
-            })
+            .map(move |chunk| L2Entry { word: chunk[0], bitmap: if extended { chunk[1] } else { 0 } })
     }
 
     fn count_refcounts(&self, state: &State, found: &mut References, report: &mut Report) {
@@ -254,11 +238,7 @@ impl Image {
 
     /// Clusters of persistent bitmaps, which are only kept as long as nobody writes.
     pub(super) fn count_bitmaps(&self, state: &State, counts: &mut Counts) -> Result<()> {
-        let Some(found) = state
-            .extensions
-            .iter()
-            .find(|e| e.kind == extension::BITMAPS)
-        else {
+        let Some(found) = state.extensions.iter().find(|e| e.kind == extension::BITMAPS) else {
             return Ok(());
         };
         let data = &found.data;
@@ -305,9 +285,8 @@ impl Image {
         for (cluster, expected) in found.counts.iter() {
             let stored = state.refs.get(&*self.file, cluster).unwrap_or(0);
             if stored < expected {
-                report.corruption(|| {
-                    format!("cluster {cluster} has refcount {stored}, {expected} references")
-                });
+                report
+                    .corruption(|| format!("cluster {cluster} has refcount {stored}, {expected} references"));
             }
         }
         self.for_each_refcount(state, |cluster, stored| {
@@ -323,11 +302,7 @@ impl Image {
     }
 
     /// Runs `body` for every cluster with a refcount above 0.
-    pub(super) fn for_each_refcount(
-        &self,
-        state: &mut State,
-        mut body: impl FnMut(u64, u64),
-    ) -> Result<()> {
+    pub(super) fn for_each_refcount(&self, state: &mut State, mut body: impl FnMut(u64, u64)) -> Result<()> {
         let per_block = self.geo.refcounts_per_block();
         let file: &dyn Storage = &*self.file;
         for index in 0..state.refs.table.len() as u64 {
@@ -353,10 +328,7 @@ impl Image {
             let Ok(Some((host, copied))) = entry::decode_l1(word, &self.geo) else {
                 continue;
             };
-            let count = state
-                .refs
-                .get(&*self.file, self.geo.cluster_of(host.0))
-                .unwrap_or(0);
+            let count = state.refs.get(&*self.file, self.geo.cluster_of(host.0)).unwrap_or(0);
             if (count == 1) != copied {
                 report.corruption(|| format!("L1 entry {index}: COPIED with refcount {count}"));
             }
@@ -389,9 +361,6 @@ impl Image {
 
     /// Whether a cluster holds metadata other than L2 tables, as far as is known.
     pub(super) fn is_structure(&self, cluster: u64) -> bool {
-        self.maps()
-            .meta
-            .get(cluster)
-            .is_some_and(|kind| kind != Meta::L2)
+        self.maps().meta.get(cluster).is_some_and(|kind| kind != Meta::L2)
     }
 }

@@ -52,9 +52,7 @@ impl Codecs {
         };
         let expected = out.len();
         let result = match &mut decoder {
-            Decoder::Zlib(zlib) => zlib
-                .deflate_decompress(input, out)
-                .map_err(|e| e.to_string()),
+            Decoder::Zlib(zlib) => zlib.deflate_decompress(input, out).map_err(|e| e.to_string()),
             Decoder::Zstd(zstd) => decode_zstd(zstd, input, out),
         };
         lock(&self.decoders).push(decoder);
@@ -96,9 +94,7 @@ fn decode_zstd(
     let frame = zstd_safe::find_frame_compressed_size(input)
         .map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
     let frame = input.get(..frame).ok_or("frame longer than its sectors")?;
-    decoder
-        .decompress_to_buffer(frame, out)
-        .map_err(|error| error.to_string())
+    decoder.decompress_to_buffer(frame, out).map_err(|error| error.to_string())
 }
 
 /// Refuses a cluster that is not whole.
@@ -106,10 +102,7 @@ pub(super) fn check_whole(len: usize, cluster_size: u64) -> Result<()> {
     if len as u64 == cluster_size {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::InvalidInput,
-        "only whole clusters can be compressed",
-    ))
+    Err(Error::new(ErrorKind::InvalidInput, "only whole clusters can be compressed"))
 }
 
 #[cfg(test)]
@@ -117,12 +110,7 @@ mod tests {
     use super::*;
 
     fn text(len: usize) -> Vec<u8> {
-        b"all work and no play "
-            .iter()
-            .copied()
-            .cycle()
-            .take(len)
-            .collect()
+        b"all work and no play ".iter().copied().cycle().take(len).collect()
     }
 
     #[test]
@@ -140,11 +128,7 @@ mod tests {
                 assert!(codecs.decode(kind, &packed[..padded], &mut out).is_ok());
                 assert!(out == plain);
                 assert!(codecs.decode(kind, &packed[..len - 1], &mut out).is_err());
-                assert!(
-                    codecs
-                        .decode(kind, &packed[..padded], &mut out[..size - 1])
-                        .is_err()
-                );
+                assert!(codecs.decode(kind, &packed[..padded], &mut out[..size - 1]).is_err());
                 assert!(codecs.decode(kind, &[0xff; 600], &mut out).is_err());
             }
         }

@@ -28,10 +28,7 @@ impl Image {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if !self.geo.aligned(guest) {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "not at a cluster's start",
-            ));
+            return Err(Error::new(ErrorKind::InvalidInput, "not at a cluster's start"));
         }
         let at_end = guest + data.len() as u64 == self.size() && !data.is_empty();
         if !at_end {
@@ -45,19 +42,12 @@ impl Image {
             plain[..data.len()].copy_from_slice(data);
             plain[data.len()..].fill(0);
             let room = packed.len() - 1;
-            match self
-                .codecs
-                .encode(self.compression, plain, &mut packed[..room])?
-            {
+            match self.codecs.encode(self.compression, plain, &mut packed[..room])? {
                 Some(len) => self.place_compressed(cluster, &packed[..len]),
                 None => Ok(false),
             }
         })?;
-        if placed {
-            Ok(())
-        } else {
-            self.write_locked(guest, data)
-        }
+        if placed { Ok(()) } else { self.write_locked(guest, data) }
     }
 
     /// Stores packed bytes and points `cluster` at them; `false` if the entry cannot say where.
@@ -69,9 +59,7 @@ impl Image {
         drop(state);
         let result = match entry::encode_compressed(host, len, &self.geo) {
             None => Ok(false),
-            Some(entry) => self
-                .store_compressed(cluster, host, packed, entry)
-                .map(|()| true),
+            Some(entry) => self.store_compressed(cluster, host, packed, entry).map(|()| true),
         };
         if !matches!(result, Ok(true)) {
             let mut state = lock(&self.state);
@@ -83,13 +71,7 @@ impl Image {
         result
     }
 
-    fn store_compressed(
-        &self,
-        cluster: u64,
-        host: HostOffset,
-        packed: &[u8],
-        entry: L2Entry,
-    ) -> Result<()> {
+    fn store_compressed(&self, cluster: u64, host: HostOffset, packed: &[u8], entry: L2Entry) -> Result<()> {
         self.file.write_at(packed, host.0)?;
         self.reaches(host.0 + packed.len() as u64);
         let mut state = lock(&self.state);
@@ -126,12 +108,7 @@ impl Image {
     }
 
     /// Allocates up to `count` clusters from `cluster` on, which read as zeroes; returns how many.
-    pub(super) fn preallocate_run(
-        &self,
-        cluster: u64,
-        count: u64,
-        how: Preallocation,
-    ) -> Result<u64> {
+    pub(super) fn preallocate_run(&self, cluster: u64, count: u64, how: Preallocation) -> Result<u64> {
         let size = self.geo.cluster_size();
         let left = self.per_slice() - cluster % self.per_slice();
         let run = self.allocate_data(cluster, count.min(left))?;
@@ -149,12 +126,7 @@ impl Image {
         let mut state = lock(&self.state);
         let change = |at: u64, old: Cluster| {
             let host = Some(HostOffset(run.host.0 + (at - cluster) * size));
-            let new = Standard {
-                host,
-                copied: true,
-                alloc: u32::MAX,
-                zero: 0,
-            };
+            let new = Standard { host, copied: true, alloc: u32::MAX, zero: 0 };
             (old == Cluster::UNALLOCATED).then(|| entry::encode_l2(new, &self.geo))
         };
         self.change_entries(&mut state, cluster, run.count, change, false)?;
@@ -166,8 +138,7 @@ impl Image {
         let mut done = 0;
         while done < len {
             let step = (len - done).min(zeroes.len() as u64);
-            self.target()
-                .write_at(&zeroes[..step as usize], host + done)?;
+            self.target().write_at(&zeroes[..step as usize], host + done)?;
             done += step;
         }
         Ok(())

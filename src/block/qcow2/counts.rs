@@ -17,19 +17,14 @@ pub struct Counts {
 impl Counts {
     /// Adds `times` references to `cluster`.
     pub fn add(&mut self, cluster: u64, times: u64) {
-        let chunk = self
-            .chunks
-            .entry(cluster / CHUNK)
-            .or_insert_with(|| Box::new([0; CHUNK as usize]));
+        let chunk = self.chunks.entry(cluster / CHUNK).or_insert_with(|| Box::new([0; CHUNK as usize]));
         let count = &mut chunk[(cluster % CHUNK) as usize];
         *count = count.saturating_add(times);
     }
 
     /// References to `cluster`.
     pub fn get(&self, cluster: u64) -> u64 {
-        self.chunks
-            .get(&(cluster / CHUNK))
-            .map_or(0, |chunk| chunk[(cluster % CHUNK) as usize])
+        self.chunks.get(&(cluster / CHUNK)).map_or(0, |chunk| chunk[(cluster % CHUNK) as usize])
     }
 
     /// Every cluster that is referred to, in ascending order, with its count.

@@ -100,11 +100,8 @@ impl CreateOptions {
         }
         let zstd = self.compression == Compression::Zstd;
         let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-        let additional = if self.version >= 3 {
-            vec![u8::from(zstd), 0, 0, 0, 0, 0, 0, 0]
-        } else {
-            Vec::new()
-        };
+        let additional =
+            if self.version >= 3 { vec![u8::from(zstd), 0, 0, 0, 0, 0, 0, 0] } else { Vec::new() };
         Ok(Header {
             version: self.version,
             backing_offset: 0,
@@ -137,17 +134,11 @@ impl CreateOptions {
         let mut extensions = Vec::new();
         if let Some((_, format)) = &self.backing {
             let data = format.clone().into_bytes();
-            extensions.push(Extension {
-                kind: extension::BACKING_FORMAT,
-                data,
-            });
+            extensions.push(Extension { kind: extension::BACKING_FORMAT, data });
         }
         if let Some(name) = &self.data_file {
             let data = name.clone().into_bytes();
-            extensions.push(Extension {
-                kind: extension::DATA_FILE,
-                data,
-            });
+            extensions.push(Extension { kind: extension::DATA_FILE, data });
         }
         extensions
     }
@@ -155,11 +146,7 @@ impl CreateOptions {
 
 /// Writes a new image into `file`, which is emptied. An external data file is set to the disk's
 /// length. Preallocation needs the image open: see [`Image::create`].
-pub fn create(
-    file: &dyn Storage,
-    data: Option<&dyn Storage>,
-    options: &CreateOptions,
-) -> Result<()> {
+pub fn create(file: &dyn Storage, data: Option<&dyn Storage>, options: &CreateOptions) -> Result<()> {
     if data.is_some() != options.data_file.is_some() {
         return Err(invalid("external data file not given, or not used"));
     }
@@ -178,10 +165,7 @@ pub fn create(
         header.l1_offset = (1 + table_clusters + blocks) * size;
     }
     header.l1_size = l1_entries as u32;
-    let backing = options
-        .backing
-        .as_ref()
-        .map_or(&[][..], |(name, _)| name.as_bytes());
+    let backing = options.backing.as_ref().map_or(&[][..], |(name, _)| name.as_bytes());
     let mut extensions = options.extensions();
     if options.version >= 3 {
         extensions.push(extension::feature_names());
@@ -212,10 +196,7 @@ pub(super) fn plan_refcounts(geo: &Geometry, others: u64) -> Result<(u64, u64)> 
         let need_blocks = total.div_ceil(geo.refcounts_per_block());
         let need_table = geo.clusters_for(need_blocks * 8);
         if need_table * geo.cluster_size() > REFCOUNT_TABLE_MAX.max(geo.cluster_size()) {
-            return Err(Error::new(
-                ErrorKind::Exhausted,
-                "refcount table would be too large",
-            ));
+            return Err(Error::new(ErrorKind::Exhausted, "refcount table would be too large"));
         }
         if (need_table, need_blocks) == (table, blocks) {
             return Ok((table, blocks));
@@ -255,11 +236,7 @@ impl Image {
             if path.exists() {
                 return Err(invalid("file exists").with_path(path));
             }
-            let how = FileOptions {
-                write: true,
-                create: true,
-                ..FileOptions::default()
-            };
+            let how = FileOptions { write: true, create: true, ..FileOptions::default() };
             FileStorage::open(path, how)
         };
         let file = new(path)?;
@@ -273,10 +250,7 @@ impl Image {
             return Ok(());
         }
         drop((file, data));
-        let open = OpenOptions::new()
-            .writable(true)
-            .allow_backing(true)
-            .allow_data_file(true);
+        let open = OpenOptions::new().writable(true).allow_backing(true).allow_data_file(true);
         let image = Self::open(path, &open)?;
         image.preallocate(options.preallocation)?;
         image.flush()

@@ -34,11 +34,7 @@ impl Image {
     fn whole_clusters(&self, guest: u64, len: u64) -> (u64, u64) {
         let size = self.geo.cluster_size();
         let to = guest + len;
-        let end = if to == self.size() {
-            to.div_ceil(size)
-        } else {
-            to / size
-        };
+        let end = if to == self.size() { to.div_ceil(size) } else { to / size };
         (guest.div_ceil(size), end)
     }
 
@@ -96,10 +92,7 @@ impl Image {
     /// The entry of a discarded cluster, `None` if it stays as it is.
     fn discarded(&self, cluster: u64, old: Cluster) -> Option<L2Entry> {
         let backed = self.backed(cluster << self.geo.cluster_bits);
-        let new = Standard {
-            zero: if backed { u32::MAX } else { 0 },
-            ..Standard::default()
-        };
+        let new = Standard { zero: if backed { u32::MAX } else { 0 }, ..Standard::default() };
         match old {
             Cluster::Standard(old) if old == new => None,
             Cluster::Standard(old) if !backed && old.host.is_none() => None,
@@ -152,17 +145,13 @@ impl Image {
         }
         let (from, to) = (first << self.geo.cluster_bits, end << self.geo.cluster_bits);
         self.zero_part(guest, from - guest)?;
-        self.for_each_table(first, end, |image, first, count| {
-            image.zero_clusters(first, count, unmap)
-        })?;
+        self.for_each_table(first, end, |image, first, count| image.zero_clusters(first, count, unmap))?;
         self.zero_part(to.min(guest + len), (guest + len).saturating_sub(to))
     }
 
     /// Zeroes whole clusters while the caller holds them.
     pub(super) fn zero_whole(&self, first: u64, end: u64) -> Result<()> {
-        self.for_each_table(first, end, |image, first, count| {
-            image.zero_clusters(first, count, false)
-        })
+        self.for_each_table(first, end, |image, first, count| image.zero_clusters(first, count, false))
     }
 
     /// Makes whole clusters unallocated while the caller holds them.
@@ -186,9 +175,7 @@ impl Image {
             self.zero_data_file(first << bits, count << bits)?;
         }
         let mut state = lock(&self.state);
-        self.change_existing(&mut state, first, count, unmap, |cluster, old| {
-            self.zeroed(cluster, old, unmap)
-        })
+        self.change_existing(&mut state, first, count, unmap, |cluster, old| self.zeroed(cluster, old, unmap))
     }
 
     fn zero_data_file(&self, guest: u64, len: u64) -> Result<()> {
@@ -201,13 +188,10 @@ impl Image {
 
     /// The entry of a zeroed cluster, `None` if it stays as it is.
     fn zeroed(&self, cluster: u64, old: Cluster, unmap: bool) -> Option<L2Entry> {
-        let mut new = Standard {
-            zero: u32::MAX,
-            ..Standard::default()
-        };
+        let mut new = Standard { zero: u32::MAX, ..Standard::default() };
         if let Cluster::Standard(old) = old {
-            let reads_zero = old.alloc == 0
-                && (old.zero == u32::MAX || !self.backed(cluster << self.geo.cluster_bits));
+            let reads_zero =
+                old.alloc == 0 && (old.zero == u32::MAX || !self.backed(cluster << self.geo.cluster_bits));
             if reads_zero && (!unmap || old.host.is_none()) {
                 return None;
             }

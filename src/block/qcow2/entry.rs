@@ -93,12 +93,7 @@ pub enum Cluster {
 
 impl Cluster {
     /// A cluster that is not there.
-    pub const UNALLOCATED: Self = Self::Standard(Standard {
-        host: None,
-        copied: false,
-        alloc: 0,
-        zero: 0,
-    });
+    pub const UNALLOCATED: Self = Self::Standard(Standard { host: None, copied: false, alloc: 0, zero: 0 });
 }
 
 /// Reads an L1 entry: the L2 table and whether it may be written in place.
@@ -135,11 +130,7 @@ pub fn decode_l2(entry: L2Entry, geo: &Geometry) -> Result<Cluster, Fault> {
     if entry.word & COMPRESSED != 0 {
         return decode_compressed(entry, geo).map(Cluster::Compressed);
     }
-    let allowed = if geo.zero_flag && !geo.extended_l2 {
-        ZERO
-    } else {
-        0
-    };
+    let allowed = if geo.zero_flag && !geo.extended_l2 { ZERO } else { 0 };
     if entry.word & !(COPIED | OFFSET_MASK | allowed) != 0 {
         return Err(Fault::Reserved);
     }
@@ -165,12 +156,7 @@ pub fn decode_l2(entry: L2Entry, geo: &Geometry) -> Result<Cluster, Fault> {
     if alloc & zero != 0 || (alloc != 0 && host.is_none()) {
         return Err(Fault::Subclusters);
     }
-    Ok(Cluster::Standard(Standard {
-        host,
-        copied,
-        alloc,
-        zero,
-    }))
+    Ok(Cluster::Standard(Standard { host, copied, alloc, zero }))
 }
 
 /// Makes the entry of a standard cluster. Without extended entries only whole masks can be stored.
@@ -206,10 +192,7 @@ fn decode_compressed(entry: L2Entry, geo: &Geometry) -> Result<Compressed, Fault
     }
     let sectors = ((entry.word & !COMPRESSED) >> shift) + 1;
     let len = sectors * 512 - (offset & 511);
-    Ok(Compressed {
-        host: HostOffset(offset),
-        len,
-    })
+    Ok(Compressed { host: HostOffset(offset), len })
 }
 
 /// Makes the entry of a compressed cluster whose data ends at `host + len`; `None` where the
@@ -219,10 +202,7 @@ pub fn encode_compressed(host: HostOffset, len: u64, geo: &Geometry) -> Option<L
     let last = host.0.checked_add(len.checked_sub(1)?)?;
     let sectors = (last >> 9) - (host.0 >> 9);
     let fits = host.0 >> shift.min(56) == 0 && sectors >> (geo.cluster_bits - 8) == 0;
-    fits.then_some(L2Entry {
-        word: COMPRESSED | sectors << shift | host.0,
-        bitmap: 0,
-    })
+    fits.then_some(L2Entry { word: COMPRESSED | sectors << shift | host.0, bitmap: 0 })
 }
 
 fn compressed_shift(geo: &Geometry) -> u32 {
@@ -235,13 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn geometry(bits: u32, extended_l2: bool, data_file: bool) -> Geometry {
-        Geometry {
-            cluster_bits: bits,
-            refcount_order: 4,
-            extended_l2,
-            zero_flag: true,
-            data_file,
-        }
+        Geometry { cluster_bits: bits, refcount_order: 4, extended_l2, zero_flag: true, data_file }
     }
 
     proptest! {
@@ -293,18 +267,9 @@ mod tests {
 
     #[test]
     fn in_use_at_offset_zero_is_a_fault_except_in_a_data_file() {
-        let entry = L2Entry {
-            word: COPIED,
-            bitmap: 0,
-        };
-        assert_eq!(
-            decode_l2(entry, &geometry(16, false, false)),
-            Err(Fault::OffsetZero)
-        );
+        let entry = L2Entry { word: COPIED, bitmap: 0 };
+        assert_eq!(decode_l2(entry, &geometry(16, false, false)), Err(Fault::OffsetZero));
         assert!(decode_l2(entry, &geometry(16, false, true)).is_ok());
-        assert_eq!(
-            decode_l1(COPIED, &geometry(16, false, false)),
-            Err(Fault::OffsetZero)
-        );
+        assert_eq!(decode_l1(COPIED, &geometry(16, false, false)), Err(Fault::OffsetZero));
     }
 }

@@ -48,10 +48,7 @@ pub fn parse(area: &[u8], bounded: bool) -> Result<Vec<Extension>> {
         if found.iter().any(|e| e.kind == kind) {
             return Err(corrupt("header extension occurs twice"));
         }
-        found.push(Extension {
-            kind,
-            data: data.to_vec(),
-        });
+        found.push(Extension { kind, data: data.to_vec() });
         rest = tail.get(len.next_multiple_of(8)..).unwrap_or(&[]);
     }
 }
@@ -72,18 +69,13 @@ pub fn text(extensions: &[Extension], kind: u32) -> Result<Option<String>> {
     let Some(extension) = extensions.iter().find(|e| e.kind == kind) else {
         return Ok(None);
     };
-    String::from_utf8(extension.data.clone())
-        .map(Some)
-        .map_err(|_| corrupt("header extension is not UTF-8"))
+    String::from_utf8(extension.data.clone()).map(Some).map_err(|_| corrupt("header extension is not UTF-8"))
 }
 
 /// The name that the feature name table has for a bit; `class` 0 is incompatible.
 pub fn feature_name(extensions: &[Extension], class: u8, bit: u32) -> Option<String> {
     let table = extensions.iter().find(|e| e.kind == FEATURE_NAMES)?;
-    let entry = table
-        .data
-        .chunks_exact(48)
-        .find(|e| e[0] == class && u32::from(e[1]) == bit)?;
+    let entry = table.data.chunks_exact(48).find(|e| e[0] == class && u32::from(e[1]) == bit)?;
     let name = entry[2..].split(|b| *b == 0).next().unwrap_or(&[]);
     Some(String::from_utf8_lossy(name).into_owned())
 }
@@ -106,10 +98,7 @@ pub fn feature_names() -> Extension {
         data.extend_from_slice(name.as_bytes());
         data.resize(data.len().next_multiple_of(48), 0);
     }
-    Extension {
-        kind: FEATURE_NAMES,
-        data,
-    }
+    Extension { kind: FEATURE_NAMES, data }
 }
 
 fn corrupt(message: &str) -> Error {
@@ -139,10 +128,7 @@ mod tests {
 
     #[test]
     fn names_are_found() {
-        assert_eq!(
-            feature_name(&[feature_names()], 0, 4).as_deref(),
-            Some("extended L2 entries")
-        );
+        assert_eq!(feature_name(&[feature_names()], 0, 4).as_deref(), Some("extended L2 entries"));
         assert_eq!(feature_name(&[feature_names()], 0, 9), None);
     }
 }

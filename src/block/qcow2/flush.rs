@@ -17,7 +17,7 @@ impl Image {
             return Ok(());
         }
         let mut state = lock(&self.state);
-        let result = self.flush_state(&mut state);
+        let result = self.flush_state(&mut state).and_then(|()| self.settle_stale_flags(&mut state));
         drop(state);
         self.finish(result)
     }
@@ -75,14 +75,8 @@ impl Image {
     }
 
     /// Where each dirty part of a slice belongs.
-    #[allow(
-        clippy::type_complexity,
-        reason = "local to this file; a name would say no more"
-    )]
-    fn dirty_parts<'m>(
-        &self,
-        maps: &'m Maps,
-    ) -> Result<Vec<(u64, &'m Slot, std::ops::Range<usize>)>> {
+    #[allow(clippy::type_complexity, reason = "local to this file; a name would say no more")]
+    fn dirty_parts<'m>(&self, maps: &'m Maps) -> Result<Vec<(u64, &'m Slot, std::ops::Range<usize>)>> {
         let slices = self.geo.cluster_size() / self.slice_bytes;
         let mut parts = Vec::new();
         for slot in maps.slots() {

@@ -89,10 +89,7 @@ impl Header {
     /// cluster as there is.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.get(..4) != Some(&MAGIC) {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "not a qcow2 image: wrong magic",
-            ));
+            return Err(Error::new(ErrorKind::InvalidInput, "not a qcow2 image: wrong magic"));
         }
         let (version, mut header) = (u32_at(bytes, 4)?, Self::parse_fixed(bytes)?);
         match version {
@@ -101,16 +98,10 @@ impl Header {
             _ => return Err(unsupported(format!("qcow2 version {version}"))),
         }
         if !CLUSTER_BITS.contains(&header.cluster_bits) {
-            return Err(corrupt(format!(
-                "cluster_bits {} outside 9 to 21",
-                header.cluster_bits
-            )));
+            return Err(corrupt(format!("cluster_bits {} outside 9 to 21", header.cluster_bits)));
         }
         if header.crypt_method != 0 {
-            return Err(unsupported(format!(
-                "encryption method {}",
-                header.crypt_method
-            )));
+            return Err(unsupported(format!("encryption method {}", header.crypt_method)));
         }
         header.check_lengths()?;
         Ok(header)
@@ -146,19 +137,14 @@ impl Header {
         self.refcount_order = u32_at(bytes, 96)?;
         self.header_length = u32_at(bytes, 100)?;
         if self.refcount_order > 6 {
-            return Err(corrupt(format!(
-                "refcount_order {} above 6",
-                self.refcount_order
-            )));
+            return Err(corrupt(format!("refcount_order {} above 6", self.refcount_order)));
         }
         let length = self.header_length as usize;
         if length < V3_LENGTH || !length.is_multiple_of(8) {
             return Err(corrupt(format!("header length {length}")));
         }
         let Some(additional) = bytes.get(V3_LENGTH..length) else {
-            return Err(corrupt(format!(
-                "header length {length} beyond the first cluster"
-            )));
+            return Err(corrupt(format!("header length {length} beyond the first cluster")));
         };
         self.additional = additional.to_vec();
         Ok(())
@@ -170,9 +156,7 @@ impl Header {
             return Err(corrupt("header longer than a cluster"));
         }
         if self.backing_offset != 0 {
-            let end = self
-                .backing_offset
-                .checked_add(u64::from(self.backing_size));
+            let end = self.backing_offset.checked_add(u64::from(self.backing_size));
             let inside = end.is_some_and(|end| end <= cluster);
             if self.backing_offset < u64::from(self.header_length) || !inside {
                 return Err(corrupt("backing file name outside the header cluster"));
@@ -182,9 +166,7 @@ impl Header {
             }
         }
         if self.extended_l2() && self.cluster_bits < 14 {
-            return Err(corrupt(
-                "extended L2 entries need clusters of 16 KiB or more",
-            ));
+            return Err(corrupt("extended L2 entries need clusters of 16 KiB or more"));
         }
         Ok(())
     }
@@ -195,9 +177,7 @@ impl Header {
         if unknown != 0 {
             let bit = unknown.trailing_zeros();
             let name = extension::feature_name(extensions, 0, bit).unwrap_or_default();
-            return Err(unsupported(format!(
-                "incompatible feature bit {bit} {name:?}"
-            )));
+            return Err(unsupported(format!("incompatible feature bit {bit} {name:?}")));
         }
         self.compression().map(|_| ())
     }
@@ -279,10 +259,7 @@ impl Header {
         out.append(&mut area);
         out.extend_from_slice(backing);
         if out.len() as u64 > 1 << self.cluster_bits || backing.len() as u64 > BACKING_NAME_MAX {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "header does not fit into a cluster",
-            ));
+            return Err(Error::new(ErrorKind::InvalidInput, "header does not fit into a cluster"));
         }
         Ok(out)
     }
@@ -291,10 +268,7 @@ impl Header {
 /// Reads a big-endian word; a file that ends before is refused.
 pub fn u64_at(bytes: &[u8], at: usize) -> Result<u64> {
     let Some(chunk) = bytes.get(at..).and_then(|b| b.first_chunk::<8>()) else {
-        return Err(Error::new(
-            ErrorKind::UnexpectedEof,
-            "file ends within the header",
-        ));
+        return Err(Error::new(ErrorKind::UnexpectedEof, "file ends within the header"));
     };
     Ok(u64::from_be_bytes(*chunk))
 }
@@ -302,10 +276,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> Result<u64> {
 /// Reads a big-endian half word; see [`u64_at`].
 pub fn u32_at(bytes: &[u8], at: usize) -> Result<u32> {
     let Some(chunk) = bytes.get(at..).and_then(|b| b.first_chunk::<4>()) else {
-        return Err(Error::new(
-            ErrorKind::UnexpectedEof,
-            "file ends within the header",
-        ));
+        return Err(Error::new(ErrorKind::UnexpectedEof, "file ends within the header"));
     };
     Ok(u32::from_be_bytes(*chunk))
 }

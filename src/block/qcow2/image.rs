@@ -61,6 +61,9 @@ pub struct State {
     /// References that are gone from the file, but that a read of the epoch may still use.
     pub(super) waiting: Vec<Free>,
     pub(super) waiting_epoch: Option<u64>,
+    /// COPIED flags in the file may contradict the refcounts, because an operation on snapshots did
+    /// not get to its end. The L1 table in memory has none of them until they are right again.
+    pub(super) flags_stale: bool,
     /// Where the next compressed cluster may start, inside a cluster that has room.
     pub(super) tail: Option<HostOffset>,
 }
@@ -149,11 +152,10 @@ impl Image {
     pub(super) fn check_range(&self, guest: u64, len: u64) -> Result<()> {
         match guest.checked_add(len) {
             Some(end) if end <= self.size() => Ok(()),
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                "request beyond the end of the disk",
-            )
-            .with_guest(guest)),
+            _ => {
+                Err(Error::new(ErrorKind::InvalidInput, "request beyond the end of the disk")
+                    .with_guest(guest))
+            }
         }
     }
 
@@ -162,10 +164,7 @@ impl Image {
         if self.is_writable() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidInput,
-            "image is read-only or marked corrupt",
-        ))
+        Err(Error::new(ErrorKind::InvalidInput, "image is read-only or marked corrupt"))
     }
 
     /// Completes an operation: adds the path to its error, and when structures turned out to be

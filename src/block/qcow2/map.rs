@@ -112,11 +112,7 @@ impl Image {
         }
         let left = self.geo.l1_coverage() - guest % self.geo.l1_coverage();
         let source = Source::Unallocated;
-        Ok(Some(Extent {
-            guest: GuestOffset(guest),
-            len: len.min(left),
-            source,
-        }))
+        Ok(Some(Extent { guest: GuestOffset(guest), len: len.min(left), source }))
     }
 
     /// The extent inside one cluster.
@@ -142,11 +138,7 @@ impl Image {
                 }
             }
         };
-        Ok(Extent {
-            guest: GuestOffset(guest),
-            len,
-            source,
-        })
+        Ok(Extent { guest: GuestOffset(guest), len, source })
     }
 
     /// The kind of the subcluster at `within` and how far it goes on, at most `len` bytes.
@@ -186,9 +178,7 @@ impl Image {
         if host.0 < self.file_len.load(std::sync::atomic::Ordering::Acquire) {
             return Ok(());
         }
-        Err(corrupt("guest data past end of file")
-            .with_guest(guest)
-            .with_host(host.0))
+        Err(corrupt("guest data past end of file").with_guest(guest).with_host(host.0))
     }
 
     fn check_compressed(&self, maps: &Maps, compressed: Compressed, guest: u64) -> Result<()> {

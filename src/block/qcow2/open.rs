@@ -32,10 +32,7 @@ pub struct FileOpener;
 
 impl Opener for FileOpener {
     fn open(&self, path: &Path, writable: bool) -> Result<Box<dyn Storage>> {
-        let options = FileOptions {
-            write: writable,
-            ..FileOptions::default()
-        };
+        let options = FileOptions { write: writable, ..FileOptions::default() };
         Ok(Box::new(FileStorage::open(path, options)?))
     }
 }
@@ -71,10 +68,7 @@ impl Image {
 
     /// Opens the image at `path` through `opener`.
     pub fn open_with(opener: &dyn Opener, path: &Path, options: &OpenOptions) -> Result<Self> {
-        let mut chain = Chain {
-            opener,
-            seen: Vec::new(),
-        };
+        let mut chain = Chain { opener, seen: Vec::new() };
         // The first file is the caller's choice: it may be a device.
         let first = options.clone().allow_devices(true);
         chain.enter(path, &first)?;
@@ -98,15 +92,7 @@ impl Image {
             let layout = Layout::read(&*file, options)?;
             let data = layout.open_data(chain, path, options)?;
             let backing = layout.open_backing(chain, path, options)?;
-            layout.assemble(
-                Parts {
-                    file,
-                    data,
-                    backing,
-                },
-                Some(path),
-                options,
-            )
+            layout.assemble(Parts { file, data, backing }, Some(path), options)
         };
         open().map_err(|error| error.with_path(path))
     }
@@ -145,27 +131,17 @@ impl Layout {
         })
     }
 
-    fn read_tables(
-        file: &dyn Storage,
-        file_len: u64,
-        header: Header,
-        options: &OpenOptions,
-    ) -> Result<Self> {
+    fn read_tables(file: &dyn Storage, file_len: u64, header: Header, options: &OpenOptions) -> Result<Self> {
         let geo = header.geometry();
         check_l1(&header, &geo, file_len)?;
         let (snapshots, snapshot_bytes) = snapshot::read_table(file, &header, &geo, file_len)?;
         let table = check_refcount_table(&header, &geo, file_len);
-        let refcount_table =
-            match table.and_then(|(offset, bytes)| read_words(file, offset, bytes, file_len)) {
-                Err(_) if options.repair => Vec::new(),
-                result => result?,
-            };
-        let l1 = read_words(
-            file,
-            header.l1_offset,
-            u64::from(header.l1_size) * 8,
-            file_len,
-        )?;
+        let refcount_table = match table.and_then(|(offset, bytes)| read_words(file, offset, bytes, file_len))
+        {
+            Err(_) if options.repair => Vec::new(),
+            result => result?,
+        };
+        let l1 = read_words(file, header.l1_offset, u64::from(header.l1_size) * 8, file_len)?;
         Ok(Self {
             header,
             geo,
@@ -216,10 +192,7 @@ impl Layout {
             .map_err(|_| corrupt("backing file name is not UTF-8"))?;
         let (below, file) = chain.open(path, &name, false, options)?;
         let format = extension::text(&self.extensions, extension::BACKING_FORMAT)?;
-        let mut below_options = OpenOptions {
-            cache: options.cache,
-            ..OpenOptions::default()
-        };
+        let mut below_options = OpenOptions { cache: options.cache, ..OpenOptions::default() };
         below_options.devices = options.devices;
         below_options.depth = options.depth;
         match format.as_deref() {
@@ -240,12 +213,7 @@ impl Layout {
         Ok(Some(Backing::Qcow2(Box::new(image))))
     }
 
-    fn assemble(
-        mut self,
-        parts: Parts,
-        path: Option<&Path>,
-        options: &OpenOptions,
-    ) -> Result<Image> {
+    fn assemble(mut self, parts: Parts, path: Option<&Path>, options: &OpenOptions) -> Result<Image> {
         let writable = options.writable || options.repair;
         if options.writable && !options.repair && self.header.incompatible & header::CORRUPT != 0 {
             return Err(corrupt("image is marked corrupt and cannot be written"));
@@ -253,10 +221,7 @@ impl Layout {
         self.check_parts(&parts)?;
         let shown = self.show_snapshot(&*parts.file, options)?;
         let meta = self.meta_map(writable && !options.repair)?;
-        let slice_bytes = options
-            .cache
-            .slice_bytes
-            .clamp(512, self.geo.cluster_size());
+        let slice_bytes = options.cache.slice_bytes.clamp(512, self.geo.cluster_size());
         let slice_bytes = 1 << slice_bytes.ilog2();
         let backing_len = parts.backing.as_ref().map_or(0, Backing::len);
         let image = Image {
@@ -274,10 +239,7 @@ impl Layout {
             writable: AtomicBool::new(writable && shown.is_none()),
             maps: RwLock::new(Maps::new(self.l1, meta, options.cache.slices)),
             state: Mutex::new(State {
-                header: HeaderState {
-                    header: self.header,
-                    stale: false,
-                },
+                header: HeaderState { header: self.header, stale: false },
                 extensions: self.extensions,
                 backing_name: self.backing_name,
                 refs: Refcounts::new(self.geo, self.refcount_table, self.file_len),
@@ -286,6 +248,7 @@ impl Layout {
                 frees: Vec::new(),
                 waiting: Vec::new(),
                 waiting_epoch: None,
+                flags_stale: false,
                 tail: None,
             }),
             ranges: RangeLocks::default(),
@@ -301,16 +264,10 @@ impl Layout {
 
     fn check_parts(&self, parts: &Parts) -> Result<()> {
         if self.geo.data_file != parts.data.is_some() {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "external data file not given, or not used",
-            ));
+            return Err(Error::new(ErrorKind::InvalidInput, "external data file not given, or not used"));
         }
         if self.backing_name.is_empty() && parts.backing.is_some() {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "image has no backing file",
-            ));
+            return Err(Error::new(ErrorKind::InvalidInput, "image has no backing file"));
         }
         if !self.backing_name.is_empty() && parts.backing.is_none() {
             return Err(Error::new(ErrorKind::Unsupported, "backing file not given"));
@@ -331,12 +288,7 @@ impl Layout {
         if u64::from(found.l1_size) < self.geo.l1_entries(size) {
             return Err(corrupt("L1 table of the snapshot smaller than its disk"));
         }
-        self.l1 = read_words(
-            file,
-            found.l1_offset,
-            u64::from(found.l1_size) * 8,
-            self.file_len,
-        )?;
+        self.l1 = read_words(file, found.l1_offset, u64::from(found.l1_size) * 8, self.file_len)?;
         Ok(Some(size))
     }
 
@@ -352,22 +304,10 @@ impl Layout {
         };
         range(header.l1_offset, u64::from(header.l1_size) * 8, Meta::L1);
         let table_bytes = u64::from(header.refcount_table_clusters) << geo.cluster_bits;
-        range(
-            header.refcount_table_offset,
-            table_bytes,
-            Meta::RefcountTable,
-        );
-        range(
-            header.snapshots_offset,
-            self.snapshot_bytes,
-            Meta::SnapshotTable,
-        );
+        range(header.refcount_table_offset, table_bytes, Meta::RefcountTable);
+        range(header.snapshots_offset, self.snapshot_bytes, Meta::SnapshotTable);
         for snapshot in &self.snapshots {
-            range(
-                snapshot.l1_offset,
-                u64::from(snapshot.l1_size) * 8,
-                Meta::SnapshotL1,
-            );
+            range(snapshot.l1_offset, u64::from(snapshot.l1_size) * 8, Meta::SnapshotL1);
         }
         for (index, word) in self.refcount_table.iter().enumerate() {
             match entry::decode_refcount_table(*word, geo) {
@@ -424,9 +364,7 @@ fn check_refcount_table(header: &Header, geo: &Geometry, file_len: u64) -> Resul
     }
     let bytes = clusters << geo.cluster_bits;
     if bytes > header::REFCOUNT_TABLE_READ_MAX {
-        return Err(corrupt(format!(
-            "refcount table of {bytes} bytes is too large"
-        )));
+        return Err(corrupt(format!("refcount table of {bytes} bytes is too large")));
     }
     check_place("refcount table", offset, bytes, geo, file_len)?;
     Ok((offset, bytes))
@@ -454,8 +392,7 @@ fn read_words(file: &dyn Storage, offset: u64, bytes: u64, file_len: u64) -> Res
         buf.resize(step as usize, 0);
         if (file.read_at(&mut buf, offset + done)? as u64) < step {
             return Err(
-                Error::new(ErrorKind::UnexpectedEof, "file ends within a table")
-                    .with_host(offset + done),
+                Error::new(ErrorKind::UnexpectedEof, "file ends within a table").with_host(offset + done)
             );
         }
         words.extend(buf.chunks_exact(8).map(|word| {

@@ -15,10 +15,7 @@ pub struct CacheSettings {
 impl CacheSettings {
     /// `count` whole L2 tables, however large a cluster is.
     pub fn whole_tables(count: usize) -> Self {
-        Self {
-            slice_bytes: u64::MAX,
-            slices: count,
-        }
+        Self { slice_bytes: u64::MAX, slices: count }
     }
 }
 
@@ -26,10 +23,7 @@ impl Default for CacheSettings {
     /// 4 MiB in slices of 4 KiB: 32 GiB of disk at the usual cluster size. A cold lookup then reads
     /// 4 KiB, not a whole table.
     fn default() -> Self {
-        Self {
-            slice_bytes: 4096,
-            slices: 1024,
-        }
+        Self { slice_bytes: 4096, slices: 1024 }
     }
 }
 

@@ -54,9 +54,7 @@ impl Image {
 
     fn read_backing(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
         match &self.backing {
-            Some(backing) => backing
-                .read(guest, buf)
-                .map_err(|e| Self::backing_error(&e)),
+            Some(backing) => backing.read(guest, buf).map_err(|e| Self::backing_error(&e)),
             None => {
                 buf.fill(0);
                 Ok(())

@@ -36,9 +36,7 @@ impl HeaderState {
         file.sync()?;
         let old = self.header.clone();
         change(&mut self.header);
-        let written = file
-            .write_at(&self.header.encode(), 0)
-            .and_then(|()| file.sync());
+        let written = file.write_at(&self.header.encode(), 0).and_then(|()| file.sync());
         if written.is_err() {
             self.header = old;
             self.stale = true;
@@ -110,18 +108,14 @@ impl Refcounts {
     /// The refcount block of `cluster` (byte offset), if there is one.
     pub fn block(&self, cluster: u64) -> Result<Option<u64>> {
         let index = cluster / self.geo.refcounts_per_block();
-        let Some(&word) = usize::try_from(index)
-            .ok()
-            .and_then(|at| self.table.get(at))
-        else {
+        let Some(&word) = usize::try_from(index).ok().and_then(|at| self.table.get(at)) else {
             return Ok(None);
         };
         match entry::decode_refcount_table(word, &self.geo) {
             Ok(block) => Ok(block.map(|host| host.0)),
-            Err(fault) => Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("refcount table entry {index}: {}", fault.text()),
-            )),
+            Err(fault) => {
+                Err(Error::new(ErrorKind::Corrupt, format!("refcount table entry {index}: {}", fault.text())))
+            }
         }
     }
 
@@ -174,10 +168,7 @@ impl Refcounts {
 
     /// The refcount of `cluster`; 0 where there is no block.
     pub fn get(&mut self, file: &dyn Storage, cluster: u64) -> Result<u64> {
-        let (key, index) = (
-            cluster / self.per_slice(),
-            (cluster % self.per_slice()) as usize,
-        );
+        let (key, index) = (cluster / self.per_slice(), (cluster % self.per_slice()) as usize);
         let order = self.geo.refcount_order;
         let slice = self.slice(file, key)?;
         Ok(slice.map_or(0, |slice| width::get(&slice.bytes, order, index)))
@@ -187,20 +178,13 @@ impl Refcounts {
     pub fn set(&mut self, file: &dyn Storage, cluster: u64, value: u64) -> Result<()> {
         if value > self.geo.refcount_max() {
             let message = format!("refcount {value} does not fit the image's refcount width");
-            return Err(Error::new(ErrorKind::Exhausted, message)
-                .with_host(cluster << self.geo.cluster_bits));
+            return Err(Error::new(ErrorKind::Exhausted, message).with_host(cluster << self.geo.cluster_bits));
         }
-        let (key, index) = (
-            cluster / self.per_slice(),
-            (cluster % self.per_slice()) as usize,
-        );
+        let (key, index) = (cluster / self.per_slice(), (cluster % self.per_slice()) as usize);
         let order = self.geo.refcount_order;
         let Some(slice) = self.slice(file, key)? else {
-            return Err(Error::new(
-                ErrorKind::Corrupt,
-                "cluster in use without a refcount block",
-            )
-            .with_host(cluster << self.geo.cluster_bits));
+            return Err(Error::new(ErrorKind::Corrupt, "cluster in use without a refcount block")
+                .with_host(cluster << self.geo.cluster_bits));
         };
         width::set(&mut slice.bytes, order, index, value);
         self.dirty.insert(key);
@@ -274,8 +258,7 @@ impl Refcounts {
         let mut run: Vec<u8> = Vec::new();
         let mut start = 0;
         for key in &self.dirty {
-            let (Some(slice), Some(offset)) = (self.slices.get(key), self.slice_offset(*key)?)
-            else {
+            let (Some(slice), Some(offset)) = (self.slices.get(key), self.slice_offset(*key)?) else {
                 continue;
             };
             if !run.is_empty() && start + run.len() as u64 != offset {

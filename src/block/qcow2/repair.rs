@@ -21,7 +21,7 @@ impl Image {
     pub fn repair(&self) -> Result<Report> {
         let all = self.ranges.lock_all();
         let mut state = lock(&self.state);
-        let result = self.repair_state(&mut state);
+        let result = self.flush_state(&mut state).and_then(|()| self.repair_state(&mut state));
         drop(state);
         drop(all);
         self.finish(result)?;
@@ -57,11 +57,7 @@ impl Image {
             return Ok(());
         }
         state.header.update(&*self.file, |header| {
-            header.incompatible = if on {
-                header.incompatible | bits
-            } else {
-                header.incompatible & !bits
-            };
+            header.incompatible = if on { header.incompatible | bits } else { header.incompatible & !bits };
         })
     }
 
@@ -198,10 +194,7 @@ impl Image {
 
     fn flip_copied(&self, entry: L2Entry) -> L2Entry {
         match entry::decode_l2(entry, &self.geo) {
-            Ok(Cluster::Standard(_)) => L2Entry {
-                word: entry.word ^ entry::COPIED,
-                ..entry
-            },
+            Ok(Cluster::Standard(_)) => L2Entry { word: entry.word ^ entry::COPIED, ..entry },
             _ => entry,
         }
     }

@@ -30,20 +30,12 @@ impl Image {
             return Err(invalid("a smaller disk loses data: ask for it"));
         }
         let state = lock(&self.state);
-        if state
-            .snapshots
-            .iter()
-            .any(|snapshot| snapshot.disk_size.is_none())
-        {
+        if state.snapshots.iter().any(|snapshot| snapshot.disk_size.is_none()) {
             let message = "a snapshot does not know its disk's size";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         drop(state);
-        if size < old {
-            self.shrink(size, old)
-        } else {
-            self.grow(size, old)
-        }
+        if size < old { self.shrink(size, old) } else { self.grow(size, old) }
     }
 
     fn shrink(&self, size: u64, old: u64) -> Result<()> {
@@ -55,9 +47,7 @@ impl Image {
         let _all = self.ranges.lock_all();
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
-        state
-            .header
-            .update(&*self.file, |header| header.size = size)?;
+        state.header.update(&*self.file, |header| header.size = size)?;
         self.size.store(size, Ordering::Release);
         match &self.data {
             Some(data) => data.set_len(size),
@@ -91,9 +81,7 @@ impl Image {
         let result = self.clear_new(old, size).and_then(|()| {
             let mut state = lock(&self.state);
             self.flush_state(&mut state)?;
-            state
-                .header
-                .update(&*self.file, |header| header.size = size)
+            state.header.update(&*self.file, |header| header.size = size)
         });
         if result.is_err() {
             self.size.store(old, Ordering::Release);
@@ -106,10 +94,7 @@ impl Image {
     fn clear_new(&self, old: u64, size: u64) -> Result<()> {
         let edge = self.geo.round_up(old).min(size);
         self.zero_part(old, edge - old)?;
-        let end = self
-            .geo
-            .round_up(self.backing_len)
-            .min(self.geo.round_up(size));
+        let end = self.geo.round_up(self.backing_len).min(self.geo.round_up(size));
         if end <= edge {
             return Ok(());
         }
@@ -149,10 +134,7 @@ impl Image {
         maps.meta.insert_range(first, clusters, Meta::L1);
         let first = self.geo.cluster_of(old.0);
         let count = self.geo.clusters_for(u64::from(old.1) * 8);
-        let freed = (first..first + count).map(|cluster| Free {
-            cluster,
-            punch: false,
-        });
+        let freed = (first..first + count).map(|cluster| Free { cluster, punch: false });
         state.frees.extend(freed);
         Ok(())
     }

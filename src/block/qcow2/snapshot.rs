@@ -50,21 +50,17 @@ impl Snapshot {
 
     /// Reads the entry at the start of `bytes`; returns its padded length too.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize)> {
-        let half = |at: usize| {
-            bytes
-                .get(at..at + 2)
-                .map_or(0, |b| usize::from(b[0]) << 8 | usize::from(b[1]))
-        };
+        let half =
+            |at: usize| bytes.get(at..at + 2).map_or(0, |b| usize::from(b[0]) << 8 | usize::from(b[1]));
         let extra_len = u32_at(bytes, 36)? as usize;
         if extra_len as u64 > EXTRA_MAX {
             return Err(corrupt("snapshot with too much extra data"));
         }
         let (id_len, name_len) = (half(12), half(14));
         let id_at = FIXED + extra_len;
-        let (Some(id), Some(name)) = (
-            bytes.get(id_at..id_at + id_len),
-            bytes.get(id_at + id_len..id_at + id_len + name_len),
-        ) else {
+        let (Some(id), Some(name)) =
+            (bytes.get(id_at..id_at + id_len), bytes.get(id_at + id_len..id_at + id_len + name_len))
+        else {
             return Err(corrupt("snapshot entry longer than the file"));
         };
         let small_state = u64::from(u32_at(bytes, 32)?);
@@ -76,16 +72,8 @@ impl Snapshot {
             seconds: u32_at(bytes, 16)?,
             nanoseconds: u32_at(bytes, 20)?,
             guest_nanoseconds: u64_at(bytes, 24)?,
-            vm_state: if extra_len >= 8 {
-                u64_at(bytes, 40)?
-            } else {
-                small_state
-            },
-            disk_size: if extra_len >= 16 {
-                Some(u64_at(bytes, 48)?)
-            } else {
-                None
-            },
+            vm_state: if extra_len >= 8 { u64_at(bytes, 40)? } else { small_state },
+            disk_size: if extra_len >= 16 { Some(u64_at(bytes, 48)?) } else { None },
             extra: bytes[FIXED + extra_len.min(16)..id_at].to_vec(),
         };
         Ok((snapshot, (id_at + id_len + name_len).next_multiple_of(8)))
@@ -122,8 +110,7 @@ impl Snapshot {
         let placed = self.l1_size == 0 || (self.l1_offset != 0 && geo.aligned(self.l1_offset));
         if bytes > L1_MAX || !placed || !inside {
             return Err(
-                corrupt(format!("snapshot {:?} has no valid L1 table", self.id))
-                    .with_host(self.l1_offset),
+                corrupt(format!("snapshot {:?} has no valid L1 table", self.id)).with_host(self.l1_offset)
             );
         }
         Ok(())
@@ -153,9 +140,7 @@ pub fn read_table(
     let (mut snapshots, mut at) = (Vec::new(), 0_usize);
     while snapshots.len() < count as usize {
         match Snapshot::parse(bytes.get(at..).unwrap_or(&[])) {
-            Ok((snapshot, len))
-                if at + len <= bytes.len() || end_reached(&bytes, start, file_len) =>
-            {
+            Ok((snapshot, len)) if at + len <= bytes.len() || end_reached(&bytes, start, file_len) => {
                 snapshots.push(snapshot);
                 at += len;
             }
@@ -178,16 +163,11 @@ fn end_reached(bytes: &[u8], start: u64, file_len: u64) -> bool {
 
 fn more(file: &dyn Storage, start: u64, file_len: u64, bytes: &mut Vec<u8>) -> Result<()> {
     let have = bytes.len();
-    let step = 4096
-        .max(have)
-        .min((file_len - start - have as u64) as usize);
+    let step = 4096.max(have).min((file_len - start - have as u64) as usize);
     bytes.resize(have + step, 0);
     let got = file.read_at(&mut bytes[have..], start + have as u64)?;
     if got < step {
-        return Err(Error::new(
-            ErrorKind::UnexpectedEof,
-            "file ends within the snapshot table",
-        ));
+        return Err(Error::new(ErrorKind::UnexpectedEof, "file ends within the snapshot table"));
     }
     Ok(())
 }

@@ -54,6 +54,7 @@ impl Image {
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
         self.set_incompatible(&mut state, DIRTY, true)?;
+        self.distrust_flags(&mut state);
         let changed = change(&mut state);
         let settled = self.settle_flags(&mut state);
         let value = changed?;
@@ -61,12 +62,26 @@ impl Image {
         Ok(value)
     }
 
+    /// Makes every write copy, until the flags are known to be right again.
+    fn distrust_flags(&self, state: &mut State) {
+        state.flags_stale = true;
+        let mut maps = self.maps_mut();
+        maps.forget(|_| true);
+        maps.l1.iter_mut().for_each(|word| *word &= !entry::COPIED);
+    }
+
     /// After a change of references, or a failed one: what is free is freed, flags are made right.
     fn settle_flags(&self, state: &mut State) -> Result<()> {
         self.flush_state(state)?;
         self.fix_copied(state)?;
+        state.flags_stale = false;
         self.flush_state(state)?;
         self.set_incompatible(state, DIRTY, false)
+    }
+
+    /// Makes flags right that an operation on snapshots left behind when it failed.
+    pub(super) fn settle_stale_flags(&self, state: &mut State) -> Result<()> {
+        if state.flags_stale { self.settle_flags(state) } else { Ok(()) }
     }
 
     fn find_snapshot(state: &State, id_or_name: &str) -> Result<usize> {
@@ -78,16 +93,9 @@ impl Image {
 
     fn create_locked(&self, state: &mut State, name: &str) -> Result<String> {
         if state.snapshots.len() as u64 >= u64::from(SNAPSHOTS_MAX) || name.len() > 65535 {
-            return Err(Error::new(
-                ErrorKind::Exhausted,
-                "too many snapshots, or too long a name",
-            ));
+            return Err(Error::new(ErrorKind::Exhausted, "too many snapshots, or too long a name"));
         }
-        let highest = state
-            .snapshots
-            .iter()
-            .filter_map(|s| s.id.parse::<u64>().ok())
-            .max();
+        let highest = state.snapshots.iter().filter_map(|s| s.id.parse::<u64>().ok()).max();
         let id = highest.unwrap_or(0).saturating_add(1).to_string();
         let l1 = self.maps().l1.clone();
         let counts = self.tree(&l1)?;
@@ -100,9 +108,7 @@ impl Image {
                 return Err(error);
             }
         };
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let snapshot = Snapshot {
             id: id.clone(),
             name: name.to_owned(),
@@ -198,9 +204,7 @@ impl Image {
     ) -> Result<()> {
         match decoded.map_err(|fault| corrupt(format!("L2 entry: {}", fault.text())))? {
             Cluster::Compressed(compressed) => {
-                compressed
-                    .clusters(&self.geo)
-                    .for_each(|cluster| counts.add(cluster, 1));
+                compressed.clusters(&self.geo).for_each(|cluster| counts.add(cluster, 1));
             }
             Cluster::Standard(standard) => {
                 if let Some(host) = standard.host {
@@ -217,8 +221,9 @@ impl Image {
         for (cluster, times) in counts.iter() {
             let stored = state.refs.get(file, cluster)?;
             if stored == 0 {
-                return Err(corrupt("cluster in use has refcount 0")
-                    .with_host(cluster << self.geo.cluster_bits));
+                return Err(
+                    corrupt("cluster in use has refcount 0").with_host(cluster << self.geo.cluster_bits)
+                );
             }
             if stored.saturating_add(times) > self.geo.refcount_max() {
                 let message = "refcounts of this image are too narrow for another snapshot";
@@ -245,9 +250,7 @@ impl Image {
         let file = &*self.file;
         for (cluster, times) in counts.iter() {
             let stored = state.refs.get(file, cluster)?;
-            state
-                .refs
-                .set(file, cluster, stored.saturating_sub(times))?;
+            state.refs.set(file, cluster, stored.saturating_sub(times))?;
         }
         Ok(())
     }
@@ -255,13 +258,8 @@ impl Image {
     /// Lets the next flush lower the refcounts.
     fn free_all(&self, state: &mut State, counts: &Counts) {
         for (cluster, times) in counts.iter() {
-            let free = Free {
-                cluster,
-                punch: false,
-            };
-            state
-                .frees
-                .extend(std::iter::repeat_n(free, times as usize));
+            let free = Free { cluster, punch: false };
+            state.frees.extend(std::iter::repeat_n(free, times as usize));
         }
     }
 
@@ -295,11 +293,7 @@ impl Image {
         let Some((host, count)) = run else {
             return Ok(());
         };
-        let run = super::alloc::Run {
-            host,
-            count,
-            virgin: false,
-        };
+        let run = super::alloc::Run { host, count, virgin: false };
         state.refs.give_back(&*self.file, run)
     }
 
@@ -307,9 +301,7 @@ impl Image {
     fn publish(&self, state: &mut State, snapshots: Vec<Snapshot>) -> Result<()> {
         let encode = |snapshots: &[Snapshot]| {
             let mut bytes = Vec::new();
-            snapshots
-                .iter()
-                .for_each(|snapshot| snapshot.encode(&mut bytes));
+            snapshots.iter().for_each(|snapshot| snapshot.encode(&mut bytes));
             bytes
         };
         let old_bytes = encode(&state.snapshots).len() as u64;
@@ -336,20 +328,11 @@ impl Image {
         maps.meta.remove_ranges(Meta::SnapshotL1);
         let mut range = |offset: u64, bytes: u64, kind: Meta| {
             let first = self.geo.cluster_of(offset);
-            maps.meta
-                .insert_range(first, self.geo.clusters_for(bytes), kind);
+            maps.meta.insert_range(first, self.geo.clusters_for(bytes), kind);
         };
-        range(
-            state.header.header.snapshots_offset,
-            new_bytes,
-            Meta::SnapshotTable,
-        );
+        range(state.header.header.snapshots_offset, new_bytes, Meta::SnapshotTable);
         for snapshot in &state.snapshots {
-            range(
-                snapshot.l1_offset,
-                u64::from(snapshot.l1_size) * 8,
-                Meta::SnapshotL1,
-            );
+            range(snapshot.l1_offset, u64::from(snapshot.l1_size) * 8, Meta::SnapshotL1);
         }
         Ok(())
     }
@@ -372,7 +355,6 @@ impl Image {
         maps.meta.remove_ranges(Meta::L1);
         let header = &state.header.header;
         let clusters = self.geo.clusters_for(u64::from(header.l1_size) * 8);
-        maps.meta
-            .insert_range(self.geo.cluster_of(header.l1_offset), clusters, Meta::L1);
+        maps.meta.insert_range(self.geo.cluster_of(header.l1_offset), clusters, Meta::L1);
     }
 }

@@ -31,16 +31,10 @@ impl RangeLocks {
     pub fn lock(&self, first: u64, last: u64) -> RangeGuard<'_> {
         let mut held = lock(&self.held);
         while held.iter().any(|&(a, b)| first <= b && a <= last) {
-            held = self
-                .freed
-                .wait(held)
-                .unwrap_or_else(PoisonError::into_inner);
+            held = self.freed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
         held.push((first, last));
-        RangeGuard {
-            owner: self,
-            range: (first, last),
-        }
+        RangeGuard { owner: self, range: (first, last) }
     }
 
     /// Holds the whole disk.

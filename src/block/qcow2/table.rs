@@ -21,14 +21,10 @@ impl Image {
     /// The L2 table that covers guest `cluster`, from the L1 table in memory.
     pub(super) fn l2_table(&self, maps: &Maps, cluster: u64) -> Result<Option<(HostOffset, bool)>> {
         let index = cluster / self.geo.l2_entries();
-        let word = usize::try_from(index)
-            .ok()
-            .and_then(|at| maps.l1.get(at))
-            .copied();
+        let word = usize::try_from(index).ok().and_then(|at| maps.l1.get(at)).copied();
         let guest = cluster << self.geo.cluster_bits;
-        let table = entry::decode_l1(word.unwrap_or(0), &self.geo).map_err(|fault| {
-            corrupt(format!("L1 entry {index}: {}", fault.text())).with_guest(guest)
-        })?;
+        let table = entry::decode_l1(word.unwrap_or(0), &self.geo)
+            .map_err(|fault| corrupt(format!("L1 entry {index}: {}", fault.text())).with_guest(guest))?;
         if let Some((host, _)) = table
             && maps.meta.get(self.geo.cluster_of(host.0)) != Some(Meta::L2)
         {
@@ -46,16 +42,11 @@ impl Image {
                 if maps.slot(key).is_some() {
                     return Ok(());
                 }
-                (
-                    self.l2_table(&maps, key * self.per_slice())?,
-                    maps.evictions(),
-                )
+                (self.l2_table(&maps, key * self.per_slice())?, maps.evictions())
             };
             let words = self.read_slice(key, table)?;
             let mut maps = self.maps_mut();
-            if maps.evictions() == evictions
-                && self.l2_table(&maps, key * self.per_slice())? == table
-            {
+            if maps.evictions() == evictions && self.l2_table(&maps, key * self.per_slice())? == table {
                 maps.insert(key, words);
                 return Ok(());
             }
@@ -90,6 +81,7 @@ impl Image {
 
     /// Makes sure that guest `cluster` has an L2 table of its own that may be written.
     pub(super) fn own_table(&self, state: &mut State, cluster: u64) -> Result<()> {
+        self.settle_stale_flags(state)?;
         let old = match self.l2_table(&self.maps(), cluster)? {
             Some((_, true)) => return Ok(()),
             Some((host, false)) => Some(host),
@@ -112,10 +104,7 @@ impl Image {
         if let Some(host) = old {
             let cluster = self.geo.cluster_of(host.0);
             maps.meta.remove(cluster);
-            state.frees.push(Free {
-                cluster,
-                punch: false,
-            });
+            state.frees.push(Free { cluster, punch: false });
         }
         Ok(())
     }
@@ -177,16 +166,11 @@ impl Image {
         match old {
             Cluster::Compressed(compressed) => {
                 let clusters = compressed.clusters(&self.geo);
-                state.frees.extend(clusters.map(|cluster| Free {
-                    cluster,
-                    punch: false,
-                }));
+                state.frees.extend(clusters.map(|cluster| Free { cluster, punch: false }));
             }
             Cluster::Standard(standard) => {
                 let kept = new.word & entry::COMPRESSED == 0
-                    && standard
-                        .host
-                        .is_some_and(|h| h.0 == new.word & entry::OFFSET_MASK);
+                    && standard.host.is_some_and(|h| h.0 == new.word & entry::OFFSET_MASK);
                 if let (Some(host), false) = (standard.host, kept) {
                     let cluster = self.geo.cluster_of(host.0);
                     state.frees.push(Free { cluster, punch });
@@ -198,8 +182,7 @@ impl Image {
     /// What an entry says; a fault names the guest cluster.
     pub(super) fn decode(&self, entry: L2Entry, cluster: u64) -> Result<Cluster> {
         entry::decode_l2(entry, &self.geo).map_err(|fault| {
-            corrupt(format!("L2 entry: {}", fault.text()))
-                .with_guest(cluster << self.geo.cluster_bits)
+            corrupt(format!("L2 entry: {}", fault.text())).with_guest(cluster << self.geo.cluster_bits)
         })
     }
 

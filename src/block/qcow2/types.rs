@@ -55,11 +55,7 @@ impl Geometry {
 
     /// The smallest part of a cluster (bytes) that can be allocated on its own.
     pub fn allocation_unit(&self) -> u64 {
-        if self.extended_l2 {
-            self.mask_unit()
-        } else {
-            self.cluster_size()
-        }
+        if self.extended_l2 { self.mask_unit() } else { self.cluster_size() }
     }
 
     /// 64-bit words in an L2 entry.
@@ -114,9 +110,7 @@ impl Geometry {
 
     /// `offset` up to the next cluster boundary; saturates at the largest boundary.
     pub fn round_up(&self, offset: u64) -> u64 {
-        offset
-            .checked_next_multiple_of(self.cluster_size())
-            .unwrap_or(!(self.cluster_size() - 1))
+        offset.checked_next_multiple_of(self.cluster_size()).unwrap_or(!(self.cluster_size() - 1))
     }
 
     /// Mask of the subclusters that `[from, to)` inside a cluster touches.
@@ -126,11 +120,7 @@ impl Geometry {
         if low >= high {
             return 0;
         }
-        let upper = if high == SUBCLUSTERS {
-            u32::MAX
-        } else {
-            (1 << high) - 1
-        };
+        let upper = if high == SUBCLUSTERS { u32::MAX } else { (1 << high) - 1 };
         upper & (u32::MAX << low)
     }
 }

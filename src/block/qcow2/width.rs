@@ -14,9 +14,7 @@ pub fn get(block: &[u8], order: u32, index: usize) -> u64 {
         _ => {
             let bytes = 1 << (order - 3);
             let entry = &block[index * bytes..][..bytes];
-            entry
-                .iter()
-                .fold(0, |value, byte| value << 8 | u64::from(*byte))
+            entry.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
         }
     }
 }
@@ -43,10 +41,7 @@ pub fn first_zero(block: &[u8], order: u32, from: usize, to: usize) -> Option<us
         return (from..to).find(|index| get(block, order, *index) == 0);
     }
     let entries = block.get(2 * from..2 * to)?;
-    entries
-        .chunks_exact(2)
-        .position(|e| e == [0, 0])
-        .map(|at| from + at)
+    entries.chunks_exact(2).position(|e| e == [0, 0]).map(|at| from + at)
 }
 
 fn place(index: usize, order: u32) -> (usize, u32) {

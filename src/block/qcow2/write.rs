@@ -22,11 +22,7 @@ enum Plan {
     /// Into a host cluster that is reserved, but does not hold (all of) the data.
     Reuse { host: HostOffset, old: Cluster },
     /// Into new clusters, at most `count`; `first` and `last` are what the outer ones were.
-    Fresh {
-        first: Cluster,
-        last: Cluster,
-        count: u64,
-    },
+    Fresh { first: Cluster, last: Cluster, count: u64 },
 }
 
 /// A write into clusters that nothing points at yet, or whose entry has to change.
@@ -64,9 +60,7 @@ impl Image {
         }
         self.relieve()?;
         let last = guest + data.len() as u64 - 1;
-        let _range = self
-            .ranges
-            .lock(self.geo.cluster_of(guest), self.geo.cluster_of(last));
+        let _range = self.ranges.lock(self.geo.cluster_of(guest), self.geo.cluster_of(last));
         self.write_locked(guest, data)
     }
 
@@ -91,19 +85,9 @@ impl Image {
             }
             Plan::Reuse { host, old } => {
                 let len = (data.len() as u64).min(self.geo.cluster_size() - within);
-                let run = Run {
-                    host,
-                    count: 1,
-                    virgin: false,
-                };
+                let run = Run { host, count: 1, virgin: false };
                 let data = &data[..len as usize];
-                self.place(&Placed {
-                    guest,
-                    data,
-                    run,
-                    first: old,
-                    last: old,
-                })?;
+                self.place(&Placed { guest, data, run, first: old, last: old })?;
                 Ok(len)
             }
             Plan::Fresh { first, last, count } => {
@@ -111,13 +95,7 @@ impl Image {
                 let room = run.count * self.geo.cluster_size() - within;
                 let len = room.min(data.len() as u64);
                 let data = &data[..len as usize];
-                self.place_fresh(&Placed {
-                    guest,
-                    data,
-                    run,
-                    first,
-                    last,
-                })?;
+                self.place_fresh(&Placed { guest, data, run, first, last })?;
                 Ok(len)
             }
         }
@@ -141,11 +119,7 @@ impl Image {
                     let left = self.per_slice() - cluster % self.per_slice();
                     let count = self.touched(guest, len).min(left);
                     let none = Cluster::UNALLOCATED;
-                    return Ok(Plan::Fresh {
-                        first: none,
-                        last: none,
-                        count,
-                    });
+                    return Ok(Plan::Fresh { first: none, last: none, count });
                 }
             }
             self.load_slice(cluster / self.per_slice())?;
@@ -163,17 +137,9 @@ impl Image {
         if let Some((host, part)) = self.in_place(first, guest, len) {
             self.check_data(maps, host, guest)?;
             let len = self.extend_in_place(maps, slot, guest, len, (host, part))?;
-            return Ok(Plan::InPlace {
-                host: HostOffset(host.0 + self.geo.within(guest)),
-                len,
-            });
+            return Ok(Plan::InPlace { host: HostOffset(host.0 + self.geo.within(guest)), len });
         }
-        if let Cluster::Standard(Standard {
-            host: Some(host),
-            copied: true,
-            ..
-        }) = first
-        {
+        if let Cluster::Standard(Standard { host: Some(host), copied: true, .. }) = first {
             self.check_free_of_metadata(maps, host, guest)?;
             return Ok(Plan::Reuse { host, old: first });
         }
@@ -182,14 +148,7 @@ impl Image {
         let (mut count, mut last) = (1, first);
         while count < wanted {
             let next = self.entry_at(maps, slot, cluster + count)?;
-            if matches!(
-                next,
-                Cluster::Standard(Standard {
-                    host: Some(_),
-                    copied: true,
-                    ..
-                })
-            ) {
+            if matches!(next, Cluster::Standard(Standard { host: Some(_), copied: true, .. })) {
                 break;
             }
             last = next;
@@ -258,11 +217,7 @@ impl Image {
         self.own_table(&mut state, cluster)?;
         if self.geo.data_file {
             let host = HostOffset(cluster << self.geo.cluster_bits);
-            return Ok(Run {
-                host,
-                count,
-                virgin: false,
-            });
+            return Ok(Run { host, count, virgin: false });
         }
         self.allocate(&mut state, count)
     }
@@ -360,11 +315,7 @@ impl Image {
                 let (before, after) = buf.split_at_mut(head_len as usize);
                 self.fill_pad(head, base + start, before)?;
                 self.fill_pad(tail, base + to, after)?;
-                let bufs = [
-                    IoSlice::new(before),
-                    IoSlice::new(placed.data),
-                    IoSlice::new(after),
-                ];
+                let bufs = [IoSlice::new(before), IoSlice::new(placed.data), IoSlice::new(after)];
                 self.target().writev_at(&bufs, at)
             })?;
         }
@@ -393,10 +344,7 @@ impl Image {
             let from = start.saturating_sub(at * size);
             let to = (end - at * size).min(size);
             let host = HostOffset(placed.run.host.0 + at * size);
-            Some(entry::encode_l2(
-                self.linked(host, old, from, to),
-                &self.geo,
-            ))
+            Some(entry::encode_l2(self.linked(host, old, from, to), &self.geo))
         };
         let mut state = lock(&self.state);
         self.change_entries(&mut state, first, count, change, false)
@@ -404,12 +352,7 @@ impl Image {
 
     /// The cluster after `from..to` of it was written to `host`.
     fn linked(&self, host: HostOffset, old: Cluster, from: u64, to: u64) -> Standard {
-        let mut new = Standard {
-            host: Some(host),
-            copied: true,
-            alloc: u32::MAX,
-            zero: 0,
-        };
+        let mut new = Standard { host: Some(host), copied: true, alloc: u32::MAX, zero: 0 };
         if let (true, Cluster::Standard(old)) = (self.geo.extended_l2, old) {
             let written = self.geo.mask(from, to);
             let kept = if old.host == Some(host) { old.alloc } else { 0 };
@@ -419,23 +362,12 @@ impl Image {
         new
     }
 
-    pub(super) fn check_free_of_metadata(
-        &self,
-        maps: &Maps,
-        host: HostOffset,
-        guest: u64,
-    ) -> Result<()> {
-        match maps
-            .meta
-            .get(self.geo.cluster_of(host.0))
-            .filter(|_| !self.geo.data_file)
-        {
+    pub(super) fn check_free_of_metadata(&self, maps: &Maps, host: HostOffset, guest: u64) -> Result<()> {
+        match maps.meta.get(self.geo.cluster_of(host.0)).filter(|_| !self.geo.data_file) {
             None => Ok(()),
-            Some(kind) => Err(super::image::corrupt(format!(
-                "guest data at the place of {kind:?}"
-            ))
-            .with_guest(guest)
-            .with_host(host.0)),
+            Some(kind) => Err(super::image::corrupt(format!("guest data at the place of {kind:?}"))
+                .with_guest(guest)
+                .with_host(host.0)),
         }
     }
 }

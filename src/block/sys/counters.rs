@@ -161,11 +161,7 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     live: Vec::new(),
-    ended: Counts {
-        calls: [0; Call::ALL.len()],
-        read: 0,
-        written: 0,
-    },
+    ended: Counts { calls: [0; Call::ALL.len()], read: 0, written: 0 },
 });
 
 /// A thread's entry in the registry; leaves it when the thread ends.

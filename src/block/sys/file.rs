@@ -69,21 +69,10 @@ impl BlockFile {
         let flags = settle_flags(fd.as_fd())
             .map_err(|e| Error::io("cannot read back the flags of the file", e).with_path(path))?;
         if options.direct && flags & libc::O_DIRECT == 0 {
-            return Err(
-                Error::new(ErrorKind::Missing, "O_DIRECT did not take effect").with_path(path),
-            );
+            return Err(Error::new(ErrorKind::Missing, "O_DIRECT did not take effect").with_path(path));
         }
-        let alignment = if options.direct {
-            direct_alignment(fd.as_fd())
-        } else {
-            Alignment::NONE
-        };
-        Ok(Self {
-            fd,
-            path: path.to_owned(),
-            alignment,
-            writable: options.write,
-        })
+        let alignment = if options.direct { direct_alignment(fd.as_fd()) } else { Alignment::NONE };
+        Ok(Self { fd, path: path.to_owned(), alignment, writable: options.write })
     }
 
     /// Where it was opened.
@@ -121,17 +110,12 @@ fn open_error(error: io::Error, direct: bool) -> Error {
 
 fn refuse_other_types(file: &std::fs::File) -> Result<()> {
     count(Call::Stat);
-    let kind = file
-        .metadata()
-        .map_err(|error| Error::io("cannot find the type of the file", error))?
-        .file_type();
+    let kind =
+        file.metadata().map_err(|error| Error::io("cannot find the type of the file", error))?.file_type();
     if kind.is_file() || kind.is_block_device() {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        "neither a regular file nor a block device",
-    ))
+    Err(Error::new(ErrorKind::Unsupported, "neither a regular file nor a block device"))
 }
 
 /// Clears O_NONBLOCK (io_uring would fail requests with EAGAIN for it) and
@@ -167,9 +151,7 @@ pub fn reported_alignment(fd: BorrowedFd<'_>) -> Option<Alignment> {
     // SAFETY: zeroes are a valid statx, and so is what the kernel writes.
     let stat = unsafe { stat.assume_init() };
     let answered = result == 0 && stat.stx_mask & libc::STATX_DIOALIGN != 0;
-    answered
-        .then(|| Alignment::new(stat.stx_dio_mem_align, stat.stx_dio_offset_align))
-        .flatten()
+    answered.then(|| Alignment::new(stat.stx_dio_mem_align, stat.stx_dio_offset_align)).flatten()
 }
 
 fn direct_alignment(fd: BorrowedFd<'_>) -> Alignment {

@@ -25,18 +25,12 @@ impl Region {
     /// [`ErrorKind::Exhausted`] without memory.
     pub fn zeroed(len: usize, align: usize) -> Result<Self> {
         let layout = Layout::from_size_align(len.max(1), align).map_err(|_| {
-            Error::new(
-                ErrorKind::InvalidInput,
-                format!("no buffer can have {len} bytes aligned to {align}"),
-            )
+            Error::new(ErrorKind::InvalidInput, format!("no buffer can have {len} bytes aligned to {align}"))
         })?;
         // SAFETY: the layout's size is not 0.
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Exhausted,
-                format!("no memory for a buffer of {len} bytes"),
-            )
+            Error::new(ErrorKind::Exhausted, format!("no memory for a buffer of {len} bytes"))
         })?;
         Ok(Self { start, layout })
     }

@@ -68,18 +68,7 @@ fn qcow2_backing(dir: &Path, len: u64, options: &str) {
     raw(dir, "source.raw", len, 5);
     qemu::ok(
         dir,
-        &[
-            "qemu-img",
-            "convert",
-            "-f",
-            "raw",
-            "-O",
-            "qcow2",
-            "-o",
-            options,
-            "source.raw",
-            "backing.qcow2",
-        ],
+        &["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "-o", options, "source.raw", "backing.qcow2"],
     );
 }
 
@@ -106,9 +95,7 @@ fn converted(dir: &Path, size: u64, options: &str) -> PathBuf {
 
 fn overlay(dir: &Path, size: u64, backing: &str, format: &str, options: &str) -> PathBuf {
     let size = size.to_string();
-    let mut args = vec![
-        "qemu-img", "create", "-q", "-f", "qcow2", "-b", backing, "-F", format,
-    ];
+    let mut args = vec!["qemu-img", "create", "-q", "-f", "qcow2", "-b", backing, "-F", format];
     if !options.is_empty() {
         args.extend(["-o", options]);
     }
@@ -131,12 +118,7 @@ fn our_overlay(
 
 macro_rules! base {
     ($name:literal, $size:expr, $internal:expr, $make:expr) => {
-        Base {
-            name: $name,
-            size: $size,
-            internal: $internal,
-            make: $make,
-        }
+        Base { name: $name, size: $size, internal: $internal, make: $make }
     };
 }
 
@@ -152,27 +134,16 @@ fn plain() -> Vec<Base> {
         base!("ours", 4 * M, true, |d, s| by_us(d, s, |_| {})),
         base!("qemu", 4 * M + 512, true, |d, s| by_qemu(d, s, "")),
         base!("qemu_v2", 4 * M, true, |d, s| by_qemu(d, s, "compat=0.10")),
-        base!("ours_v2", 4 * M, true, |d, s| by_us(d, s, |o| o.version =
-            2)),
-        base!("ours_512", 256 * K, true, |d, s| by_us(d, s, |o| o
-            .cluster_size =
-            512)),
-        base!("qemu_512_w1", 256 * K, true, |d, s| by_qemu(
-            d,
-            s,
-            "cluster_size=512,refcount_bits=1"
-        )),
+        base!("ours_v2", 4 * M, true, |d, s| by_us(d, s, |o| o.version = 2)),
+        base!("ours_512", 256 * K, true, |d, s| by_us(d, s, |o| o.cluster_size = 512)),
+        base!("qemu_512_w1", 256 * K, true, |d, s| by_qemu(d, s, "cluster_size=512,refcount_bits=1")),
         base!("ours_512_w64", 512 * K, true, |d, s| by_us(d, s, |o| {
             (o.cluster_size, o.refcount_bits) = (512, 64);
         })),
         base!("ours_1k_w64", 512 * K, true, |d, s| by_us(d, s, |o| {
             (o.cluster_size, o.refcount_bits) = (1024, 64);
         })),
-        base!("qemu_4k_w8", M, true, |d, s| by_qemu(
-            d,
-            s,
-            "cluster_size=4k,refcount_bits=8"
-        )),
+        base!("qemu_4k_w8", M, true, |d, s| by_qemu(d, s, "cluster_size=4k,refcount_bits=8")),
         base!("ours_4k_w1", M, true, |d, s| by_us(d, s, |o| {
             (o.cluster_size, o.refcount_bits) = (4096, 1);
         })),
@@ -182,53 +153,23 @@ fn plain() -> Vec<Base> {
         base!("ours_4k_w4", M, true, |d, s| by_us(d, s, |o| {
             (o.cluster_size, o.refcount_bits) = (4096, 4);
         })),
-        base!("qemu_4k_w32", M, true, |d, s| by_qemu(
-            d,
-            s,
-            "cluster_size=4k,refcount_bits=32"
-        )),
-        base!("qemu_2m", 16 * M, true, |d, s| by_qemu(
-            d,
-            s,
-            "cluster_size=2M"
-        )),
-        base!("ours_2m", 15 * M, true, |d, s| by_us(d, s, |o| o
-            .cluster_size =
-            2 * M)),
-        base!("qemu_zstd", 2 * M, true, |d, s| by_qemu(
-            d,
-            s,
-            "compression_type=zstd"
-        )),
+        base!("qemu_4k_w32", M, true, |d, s| by_qemu(d, s, "cluster_size=4k,refcount_bits=32")),
+        base!("qemu_2m", 16 * M, true, |d, s| by_qemu(d, s, "cluster_size=2M")),
+        base!("ours_2m", 15 * M, true, |d, s| by_us(d, s, |o| o.cluster_size = 2 * M)),
+        base!("qemu_zstd", 2 * M, true, |d, s| by_qemu(d, s, "compression_type=zstd")),
         base!("ours_zstd_16k", 2 * M, true, |d, s| by_us(d, s, |o| {
             (o.cluster_size, o.compression) = (16 * K, Compression::Zstd);
         })),
-        base!("qemu_subclusters", 4 * M, true, |d, s| by_qemu(
-            d,
-            s,
-            "extended_l2=on"
-        )),
-        base!("ours_subclusters_16k", 2 * M, true, |d, s| by_us(
-            d,
-            s,
-            |o| {
-                (o.cluster_size, o.extended_l2) = (16 * K, true);
-            }
-        )),
-        base!("qemu_lazy", 2 * M, true, |d, s| by_qemu(
-            d,
-            s,
-            "lazy_refcounts=on"
-        )),
-        base!("qemu_preallocated", 2 * M, true, |d, s| by_qemu(
-            d,
-            s,
-            "preallocation=metadata"
-        )),
+        base!("qemu_subclusters", 4 * M, true, |d, s| by_qemu(d, s, "extended_l2=on")),
+        base!("ours_subclusters_16k", 2 * M, true, |d, s| by_us(d, s, |o| {
+            (o.cluster_size, o.extended_l2) = (16 * K, true);
+        })),
+        base!("qemu_lazy", 2 * M, true, |d, s| by_qemu(d, s, "lazy_refcounts=on")),
+        base!("qemu_preallocated", 2 * M, true, |d, s| by_qemu(d, s, "preallocation=metadata")),
         base!("ours_preallocated", 2 * M, true, |d, s| by_us(d, s, |o| {
             o.preallocation = Preallocation::Falloc;
         })),
-        base!("qemu_compressed", 2 * M, true, |d, s| converted(d, s, "")),
+        base!("qemu_compressed", 2 * M, true, |d, s| converted(d, s, "cluster_size=64k")),
         base!("qemu_compressed_zstd", 4 * M, true, |d, s| {
             converted(d, s, "compression_type=zstd,cluster_size=512k")
         }),
@@ -243,9 +184,7 @@ fn layered() -> Vec<Base> {
         }),
         base!("ours_over_qcow2", 2 * M, true, |d, s| {
             qcow2_backing(d, M, "cluster_size=4k");
-            our_overlay(d, s, ("backing.qcow2", "qcow2"), |o| {
-                o.cluster_size = 16 * K
-            })
+            our_overlay(d, s, ("backing.qcow2", "qcow2"), |o| o.cluster_size = 16 * K)
         }),
         base!("ours_over_larger", M, true, |d, s| {
             raw(d, "backing.raw", 3 * M, 2);
@@ -253,16 +192,10 @@ fn layered() -> Vec<Base> {
         }),
         base!("qemu_subclusters_over_raw", 2 * M, true, |d, s| {
             raw(d, "backing.raw", 2 * M, 3);
-            overlay(
-                d,
-                s,
-                "backing.raw",
-                "raw",
-                "extended_l2=on,cluster_size=128k",
-            )
+            overlay(d, s, "backing.raw", "raw", "extended_l2=on,cluster_size=128k")
         }),
         base!("qemu_chain", 2 * M, true, |d, s| {
-            qcow2_backing(d, M, "");
+            qcow2_backing(d, M, "cluster_size=64k");
             qemu::ok(
                 d,
                 &[
@@ -278,35 +211,17 @@ fn layered() -> Vec<Base> {
                     "middle.qcow2",
                 ],
             );
-            qemu::ok(
-                d,
-                &[
-                    "qemu-io",
-                    "-f",
-                    "qcow2",
-                    "-c",
-                    "write -P 7 100k 200k",
-                    "middle.qcow2",
-                ],
-            );
+            qemu::ok(d, &["qemu-io", "-f", "qcow2", "-c", "write -P 7 100k 200k", "middle.qcow2"]);
             overlay(d, s, "middle.qcow2", "qcow2", "cluster_size=4k")
         }),
         base!("qemu_v2_over_raw", M, true, |d, s| {
             raw(d, "backing.raw", M, 4);
             overlay(d, s, "backing.raw", "raw", "compat=0.10")
         }),
-        base!("qemu_data_file", 2 * M, false, |d, s| by_qemu(
-            d,
-            s,
-            "data_file=data.raw"
-        )),
-        base!("ours_data_file_raw", 2 * M, false, |d, s| by_us(
-            d,
-            s,
-            |o| {
-                o.data_file = Some("data.raw".to_owned());
-                o.data_file_raw = true;
-            }
-        )),
+        base!("qemu_data_file", 2 * M, false, |d, s| by_qemu(d, s, "data_file=data.raw")),
+        base!("ours_data_file_raw", 2 * M, false, |d, s| by_us(d, s, |o| {
+            o.data_file = Some("data.raw".to_owned());
+            o.data_file_raw = true;
+        })),
     ]
 }
