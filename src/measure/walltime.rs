@@ -146,8 +146,11 @@ fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
     let mut notes = Vec::new();
     let (samples, elapsed) = (taken.samples.len(), Duration::from_nanos(taken.elapsed_ns));
     if elapsed > limits.budget.mul_f64(1.25) {
+        // No times but the budget: rows with the same note then share it.
         let budget = limits.budget;
-        notes.push(format!("{samples} samples took {elapsed:.1?}, beyond the budget of {budget:.1?}"));
+        notes.push(format!(
+            "{samples} samples, the least that was asked for, took longer than the budget of {budget:?}"
+        ));
     }
     if samples < FEW_SAMPLES {
         notes.push(format!("{samples} samples are too few for a 95 % interval"));

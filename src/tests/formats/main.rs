@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -86,6 +87,37 @@ fn a_killed_run_leaves_whole_records_only() {
         assert!(found.records.len() >= finished, "{} of {finished}", found.records.len());
         assert!(found.records.iter().all(|r| r.metrics[0].series.samples.len() == 20_000));
     }
+}
+
+/// Not a test by itself: is killed by the second of its records, half-way.
+#[test]
+fn child_that_dies_in_the_middle_of_a_file() {
+    let Some(folder) = childs_folder() else { return };
+    let dir = RunDir::open(&folder, "run").expect("a run folder");
+    dir.write(&record("a::small", 3)).expect("there is room for this one");
+    let _ = dir.write(&record("a::large", 20_000));
+    unreachable!("the signal of the limit was not deadly");
+}
+
+#[test]
+fn a_process_that_dies_while_it_writes_leaves_what_was_finished() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    // A file that grows beyond 8 KiB is deadly: SIGXFSZ comes exactly there.
+    let output = Command::new("sh")
+        .args(["-c", r#"ulimit -c 0; ulimit -f 16; exec "$0" "$@""#])
+        .arg(env::current_exe().expect("this program"))
+        .args(["--exact", "child_that_dies_in_the_middle_of_a_file", "--nocapture"])
+        .env(FOLDER, folder.path())
+        .output()
+        .expect("a child");
+    let deadly = output.status.signal();
+    assert_eq!(deadly, Some(libc::SIGXFSZ), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = folder.path().join("run");
+    let left = fs::read_dir(&run).expect("the folder").flatten().map(|e| e.metadata().map_or(0, |m| m.len()));
+    assert_eq!(left.filter(|bytes| *bytes == 8_192).count(), 1, "it did not die half-way");
+    let found = RunDir::scan(&run).expect("a readable folder");
+    assert!(found.faults.is_empty(), "{:?}", found.faults);
+    assert_eq!(found.records.iter().map(|r| &*r.scenario).collect::<Vec<_>>(), ["a::small"]);
 }
 
 /// Not a test by itself: runs where files can have 8 KiB at most.
