@@ -3,7 +3,11 @@
 //!
 //! `cargo bench --bench harness` measures them like any other scenario.
 //! `cargo bench --bench harness -- --ratios` runs glue and harness in turn and
-//! says what parties and pipes cost, against the limits they must keep.
+//! says what parties and pipes cost, against the limits they must keep. On a
+//! busy machine counts are the better evidence: `--ratios=1 handshake_full`,
+//! one round of one kind, under `valgrind --tool=callgrind` with
+//! `--collect-atstart=no --toggle-collect=*glue_runs*`, and again with
+//! `*harness_runs*`.
 
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -26,10 +30,11 @@ use wallgrind::{Bytes, Elements};
 const LOAD: Load = Load { way: Way::Download, total: 10 * 1024 * 1024, record: Load::LARGEST_RECORD };
 
 fn main() -> ExitCode {
-    if std::env::args().any(|arg| arg == "--ratios") {
-        return ratios::main();
+    let rounds = std::env::args().find_map(|arg| arg.strip_prefix("--ratios").map(str::to_owned));
+    match rounds {
+        Some(rounds) => ratios::main(rounds.strip_prefix('=').and_then(|n| n.parse().ok())),
+        None => wallgrind::main(register),
     }
-    wallgrind::main(register)
 }
 
 /// The provider whose cryptography is under the harness here.
@@ -178,18 +183,21 @@ mod glue {
 mod ratios {
     use super::*;
 
-    /// Rounds of glue and harness in turn.
-    const ROUNDS: usize = 101;
+    /// Rounds of glue and harness in turn, unless told.
+    const ROUNDS: usize = 301;
 
     /// What is compared, how many iterations make a sample, and the most that
     /// the harness may cost, in per cent.
     const COMPARISONS: [(&str, usize, f64); 3] =
         [("handshake_full", 4, 1.0), ("handshake_no_crypto", 100, 3.0), ("transfer_aes128", 1, 5.0)];
 
-    pub(super) fn main() -> ExitCode {
+    pub(super) fn main(rounds: Option<usize>) -> ExitCode {
+        let rounds = rounds.unwrap_or(ROUNDS).max(1);
         let mut table =
             String::from("scenario             glue ns   harness ns   min ratio   median ratio   limit\n");
-        match COMPARISONS.iter().try_for_each(|comparison| compare(comparison, &mut table)) {
+        let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
+        let mut selected = COMPARISONS.iter().filter(|(kind, ..)| kind.contains(&wanted));
+        match selected.try_for_each(|comparison| compare(comparison, rounds, &mut table)) {
             Ok(()) => say(&(table + &clock())),
             Err(error) => say(&format!("error: {error:#}\n")),
         }
@@ -204,7 +212,11 @@ mod ratios {
         }
     }
 
-    fn compare(&(kind, iterations, limit): &(&str, usize, f64), table: &mut String) -> Result<()> {
+    fn compare(
+        &(kind, iterations, limit): &(&str, usize, f64),
+        rounds: usize,
+        table: &mut String,
+    ) -> Result<()> {
         let mut suite = Suite::new();
         register(&mut suite);
         let scenarios = suite.finish().map_err(|error| anyhow::anyhow!(error.report()))?;
@@ -213,7 +225,8 @@ mod ratios {
             scenarios.iter().find(|s| s.id().as_str() == name).context("no such scenario")
         };
         let mut samples = Vec::new();
-        let mut outer = InTurn { site: Both, iterations, samples: &mut samples, other: find("pipes")? };
+        let mut outer =
+            InTurn { site: Both, rounds, iterations, samples: &mut samples, other: find("pipes")? };
         find("glue")?.run(&mut Bencher::new(&mut outer))?;
         table.push_str(&line(kind, &samples, limit));
         Ok(())
@@ -260,6 +273,7 @@ mod ratios {
     /// that their iterations can take turns.
     struct InTurn<'s> {
         site: Both,
+        rounds: usize,
         iterations: usize,
         samples: &'s mut Vec<Round>,
         other: &'s Scenario,
@@ -271,13 +285,20 @@ mod ratios {
         }
 
         fn measure(&mut self, glue: &mut dyn Work) -> Result<()> {
-            let mut inner = Inner { site: Both, iterations: self.iterations, samples: self.samples, glue };
+            let mut inner = Inner {
+                site: Both,
+                rounds: self.rounds,
+                iterations: self.iterations,
+                samples: self.samples,
+                glue,
+            };
             self.other.run(&mut Bencher::new(&mut inner))
         }
     }
 
     struct Inner<'s> {
         site: Both,
+        rounds: usize,
         iterations: usize,
         samples: &'s mut Vec<Round>,
         glue: &'s mut dyn Work,
@@ -292,7 +313,7 @@ mod ratios {
             let n = self.iterations;
             glue_region(self.glue, n)?;
             ours_region(ours, n)?;
-            for round in 0..ROUNDS {
+            for round in 0..self.rounds {
                 let first = if round % 2 == 0 { glue_region(self.glue, n)? } else { ours_region(ours, n)? };
                 let second = if round % 2 == 0 { ours_region(ours, n)? } else { glue_region(self.glue, n)? };
                 self.samples.push(if round % 2 == 0 { [first, second] } else { [second, first] });
