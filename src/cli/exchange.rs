@@ -87,7 +87,7 @@ pub fn import(out: &Path, from: &Path, run_id: Option<&str>) -> Result<()> {
         Some(name) => {
             value::folder_name(name).map_err(|wrong| Error::new(Kind::Usage, format!("--run-id: {wrong}")))?
         }
-        None => super::resolve::new_run_id(),
+        None => super::place::new_run(),
     };
     let started = jiff::Timestamp::now().to_string();
     let files = Import {

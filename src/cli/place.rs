@@ -3,6 +3,7 @@
 //!
 //! Neighbours: `resolve` asks, and so does the `wallgrind` command.
 
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::env::Env;
@@ -28,6 +29,39 @@ pub fn suite(exe: &Path) -> String {
         }
         _ => stem,
     }
+}
+
+/// A name for a run that nobody else names: its time, and chance.
+pub fn new_run() -> String {
+    let chance: String = std::iter::repeat_with(fastrand::alphanumeric).take(SUFFIX).collect();
+    named(&chance.to_ascii_lowercase())
+}
+
+/// Characters of a run's name that tell it from runs of the same second.
+const SUFFIX: usize = 6;
+
+fn named(suffix: &str) -> String {
+    format!("{}-{suffix}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"))
+}
+
+/// The run of the cargo that started this process: one `cargo bench` is one
+/// run, although each bench target is a process of its own. The first of them
+/// names it; the others find it under `out` by what stands for that cargo.
+pub fn run_of_cargo(out: &Path, env: &Env) -> Option<String> {
+    // Without a key: the same in every process.
+    let mut hasher = std::hash::DefaultHasher::new();
+    env.cargo()?.hash(&mut hasher);
+    let suffix = in_base_36(hasher.finish());
+    let runs = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let names = runs.filter_map(|entry| entry.file_name().into_string().ok());
+    let started = names.filter(|name| name.rsplit_once('-').is_some_and(|(_, end)| end == suffix)).min();
+    Some(started.unwrap_or_else(|| named(&suffix)))
+}
+
+/// The last digits of a number, lowest first.
+fn in_base_36(number: u64) -> String {
+    let digits = std::iter::successors(Some(number), |rest| Some(rest / 36));
+    digits.map(|rest| char::from_digit((rest % 36) as u32, 36).unwrap_or('0')).take(SUFFIX).collect()
 }
 
 #[cfg(test)]

@@ -87,6 +87,7 @@ const TEST_TIME: Duration = Duration::from_secs(120);
 pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
     let from = Source { args, env };
     refuse(args)?;
+    let out = from.get("out", &args.out, path)?.unwrap_or_else(|| place::records(exe, env));
     let plan = Plan {
         action: action(args, env)?,
         mode: from.get("mode", &args.mode, value::mode)?.unwrap_or(Mode::Walltime),
@@ -98,9 +99,9 @@ pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
         isolate: from.get("isolate", &args.isolate, value::yes_or_no)?.unwrap_or(false),
         fail_fast: args.fail_fast,
         shuffle: shuffle(&from)?,
-        out: from.get("out", &args.out, path)?.unwrap_or_else(|| place::records(exe, env)),
+        run_id: run_id(&from, &out)?,
+        out,
         lock: from.get("lock", &args.lock, lock)?.unwrap_or_else(|| Some(crate::sys::Lock::default_path())),
-        run_id: run_id(&from)?,
         attempt: variable(env, "NEXTEST_ATTEMPT", value::count)?.unwrap_or(1),
     };
     Ok(Request { output: output(args, env, &plan)?, role: role(args)?, warnings: warnings(env), plan })
@@ -240,21 +241,14 @@ fn lock(text: &str) -> std::result::Result<Option<PathBuf>, Wrong> {
     if text == "none" { Ok(None) } else { path(text).map(Some) }
 }
 
-fn run_id(from: &Source<'_>) -> Result<String> {
+fn run_id(from: &Source<'_>, out: &Path) -> Result<String> {
     if let Some(id) = from.get("run-id", &from.args.run_id, value::folder_name)? {
         return Ok(id);
     }
     if let Some(id) = variable(from.env, "NEXTEST_RUN_ID", value::folder_name)? {
         return Ok(id);
     }
-    Ok(new_run_id())
-}
-
-/// A name for a run that nobody else names: its time, and chance.
-pub(super) fn new_run_id() -> String {
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let suffix: String = std::iter::repeat_with(fastrand::alphanumeric).take(6).collect();
-    format!("{now}-{}", suffix.to_ascii_lowercase())
+    Ok(place::run_of_cargo(out, from.env).unwrap_or_else(place::new_run))
 }
 
 fn output(args: &Args, env: &Env, plan: &Plan) -> Result<Output> {

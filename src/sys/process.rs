@@ -98,6 +98,23 @@ pub fn set_temp_dir(dir: &Path) {
     unsafe { std::env::set_var("TMPDIR", dir) };
 }
 
+/// What started this process: its command, and what tells it from any other
+/// process of this machine.
+pub fn parent() -> Option<(String, String)> {
+    let pid = std::os::unix::process::parent_id();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let (command, started) = command_and_start_in(&stat)?;
+    Some((command.to_string(), format!("{} {pid} {started}", boot.trim())))
+}
+
+/// The name in a `/proc/<pid>/stat` line, and the start in ticks since the boot.
+fn command_and_start_in(stat: &str) -> Option<(&str, u64)> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let command = head.split_once('(')?.1;
+    Some((command, tail.split_whitespace().nth(19)?.parse().ok()?))
+}
+
 /// The processors that this process may run on, in order; empty when the
 /// system does not say.
 pub fn processors() -> Vec<usize> {
@@ -138,7 +155,14 @@ extern "C" fn at_exit() {
 
 #[cfg(test)]
 mod tests {
-    use super::parent_in;
+    use super::{command_and_start_in, parent_in};
+
+    #[test]
+    fn finds_name_and_start_of_a_process() {
+        let stat = "7 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        assert_eq!(command_and_start_in(stat), Some(("a (b) c", 4242)));
+        assert_eq!(command_and_start_in("7 (a) S"), None);
+    }
 
     #[test]
     fn finds_the_parent_behind_any_name() {

@@ -47,6 +47,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
     };
     vec![
         trial("cargo_measures_tests_and_lists", false, cargo_measures_tests_and_lists),
+        trial("one_cargo_bench_is_one_run", false, one_cargo_bench_is_one_run),
         trial("nextest_lists_every_trial", true, nextest_lists_every_trial),
         trial("nextest_runs_each_in_a_process", true, nextest_runs_each_in_a_process),
         trial("nextest_measures_into_one_run", true, nextest_measures_into_one_run),
@@ -108,6 +109,19 @@ fn cargo_measures_tests_and_lists() {
     let explorer =
         "test --bench contract --no-fail-fast -- good -Z unstable-options --format=json --nocapture";
     assert_eq!(package.run(explorer).exits(0).events().len(), 8);
+}
+
+fn one_cargo_bench_is_one_run() {
+    let package = Package::new();
+    let second = "[[bench]]\nname = \"second\"\npath = \"main.rs\"\nharness = false\n";
+    fs::write(package.0.dir().join("Cargo.toml"), format!("{MANIFEST}{second}")).expect("a file");
+    package.run("bench -- good::first").exits(0);
+    let records = package.0.records();
+    assert_eq!(statuses(&records), [("good::first", "ok"), ("good::first", "ok")], "of two bench targets");
+    let run = |_| records[0].run_id.clone();
+    assert_eq!(records.iter().map(|record| record.run_id.clone()).collect::<Vec<_>>(), [(); 2].map(run));
+    package.run("bench --bench second -- good::first").exits(0);
+    assert_eq!(fs::read_dir(package.0.out()).expect("runs").count(), 2, "another cargo is another run");
 }
 
 fn nextest_lists_every_trial() {

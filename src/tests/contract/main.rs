@@ -15,6 +15,7 @@ mod isolation;
 mod list;
 mod processes;
 mod records;
+mod terminal;
 mod timeout;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         list::tests(),
         processes::tests(),
         records::tests(),
+        terminal::tests(),
         timeout::tests(),
     ]
     .into_iter()

@@ -5,12 +5,13 @@ use std::fs::{File, TryLockError};
 use wallgrind::store::Status;
 
 use crate::bench::{Bench, statuses};
+use crate::fixture::HOLD;
 
 crate::tests!(
     a_trial_that_hangs_is_ended_and_the_rest_measured_in_one_stream,
     the_last_trial_may_hang_too,
     smoke_runs_are_guarded_as_well,
-    the_lock_is_kept_from_process_to_process,
+    it_really_ends_and_the_lock_is_kept_from_process_to_process,
     after_fail_fast_nothing_is_left,
 );
 
@@ -73,9 +74,12 @@ fn smoke_runs_are_guarded_as_well() {
     assert!(!bench.out().exists());
 }
 
-fn the_lock_is_kept_from_process_to_process() {
+fn it_really_ends_and_the_lock_is_kept_from_process_to_process() {
     let bench = Bench::new();
-    let mut running = bench.start(&format!("hangs {LIMIT} --bench"), &[]);
+    // The second one begins to hang only when the first one has gone with its lock.
+    let hold = bench.dir().join("hold");
+    let env = [(HOLD, hold.to_str().expect("Unicode"))];
+    let mut running = bench.start(&format!("hangs {LIMIT} --bench"), &env);
     running.wait_for("hangs::for_ever hangs");
     let lock = File::open(bench.dir().join("lock")).expect("the lock");
     assert!(matches!(lock.try_lock(), Err(TryLockError::WouldBlock)));
