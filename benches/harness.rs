@@ -3,7 +3,11 @@
 //!
 //! `cargo bench --bench harness` measures them like any other scenario.
 //! `cargo bench --bench harness -- --ratios` runs glue and harness in turn and
-//! says what parties and pipes cost, against the limits they must keep.
+//! says what parties and pipes cost, against the limits they must keep. On a
+//! busy machine counts are the better evidence: `--ratios=1 handshake_full`,
+//! one round of one kind, under `valgrind --tool=callgrind` with
+//! `--collect-atstart=no --toggle-collect=*glue_runs*`, and again with
+//! `*harness_runs*`.
 
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -26,10 +30,11 @@ use wallgrind::{Bytes, Elements};
 const LOAD: Load = Load { way: Way::Download, total: 10 * 1024 * 1024, record: Load::LARGEST_RECORD };
 
 fn main() -> ExitCode {
-    if std::env::args().any(|arg| arg == "--ratios") {
-        return ratios::main();
+    let rounds = std::env::args().find_map(|arg| arg.strip_prefix("--ratios").map(str::to_owned));
+    match rounds {
+        Some(rounds) => ratios::main(rounds.strip_prefix('=').and_then(|n| n.parse().ok())),
+        None => wallgrind::main(register),
     }
-    wallgrind::main(register)
 }
 
 /// The provider whose cryptography is under the harness here.
@@ -64,41 +69,46 @@ mod glue {
     use super::*;
 
     type Configs = (Arc<ClientConfig>, Arc<ServerConfig>);
+    type Connected = (ClientConnection, ServerConnection);
 
-    struct Wired {
-        client: ClientConnection,
-        server: ServerConnection,
+    /// What is on its way, in memory that is used again and again.
+    struct Wires {
         to_client: Vec<u8>,
         to_server: Vec<u8>,
+    }
+
+    impl Wires {
+        fn new() -> Self {
+            Self { to_client: Vec::with_capacity(65_536), to_server: Vec::with_capacity(65_536) }
+        }
     }
 
     pub(super) fn handshake(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
         b.throughput(Elements(1));
         let configs = (setup.client()?, setup.server()?);
-        b.iter_full(
-            || Ok((configs.clone(), Vec::with_capacity(65_536), Vec::with_capacity(65_536))),
-            |(configs, to_client, to_server)| connected(&configs, to_client, to_server),
-            |wired| {
-                let wired = wired?;
-                ensure!(wired.client.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
-                ensure!(wired.server.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
+        let mut wires = Wires::new();
+        b.iter_checked(
+            || connected(&configs, &mut wires),
+            |ends| {
+                let (client, server) = ends?;
+                ensure!(client.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
+                ensure!(server.handshake_kind() == Some(HandshakeKind::Full), "not a full handshake");
                 Ok(())
             },
         )
     }
 
-    fn connected(configs: &Configs, to_client: Vec<u8>, to_server: Vec<u8>) -> Result<Wired> {
+    fn connected(configs: &Configs, wires: &mut Wires) -> Result<Connected> {
         let name = ServerName::try_from("localhost")?;
         let mut client = ClientConnection::new(Arc::clone(&configs.0), name)?;
         client.set_buffer_limit(None);
         let mut server = ServerConnection::new(Arc::clone(&configs.1))?;
         server.set_buffer_limit(None);
-        let mut wired = Wired { client, server, to_client, to_server };
-        while wired.client.is_handshaking() || wired.server.is_handshaking() {
-            pass(&mut wired.client, &mut wired.server, &mut wired.to_server)?;
-            pass(&mut wired.server, &mut wired.client, &mut wired.to_client)?;
+        while client.is_handshaking() || server.is_handshaking() {
+            pass(&mut client, &mut server, &mut wires.to_server)?;
+            pass(&mut server, &mut client, &mut wires.to_client)?;
         }
-        Ok(wired)
+        Ok((client, server))
     }
 
     /// Takes what one side has to say to the other.
@@ -122,19 +132,19 @@ mod glue {
     pub(super) fn transfer(b: &mut Bencher<'_>, setup: &Setup) -> Result<()> {
         b.throughput(Bytes(LOAD.total));
         let configs = (setup.client()?, setup.server()?);
+        let (mut for_setup, mut wires) = (Wires::new(), Wires::new());
         b.iter_full(
-            || connected(&configs, Vec::with_capacity(65_536), Vec::new()),
-            |mut wired| download(&mut wired).map(|got| (got, wired)),
+            || connected(&configs, &mut for_setup),
+            |mut ends| download(&mut ends, &mut wires.to_client).map(|got| (got, ends)),
             |result| {
-                let (got, _wired) = result?;
+                let (got, _ends) = result?;
                 ensure!(got == LOAD.total, "received {got} bytes");
                 Ok(())
             },
         )
     }
 
-    fn download(wired: &mut Wired) -> Result<u64> {
-        let Wired { client, server, to_client: bytes, .. } = wired;
+    fn download((client, server): &mut Connected, bytes: &mut Vec<u8>) -> Result<u64> {
         let (content, mut got) = (Content::new(), 0);
         while got < LOAD.total {
             let left = usize::try_from(LOAD.total - got)?;
@@ -147,20 +157,25 @@ mod glue {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 client.read_tls(&mut rest)?;
-                let mut left = client.process_new_packets()?.plaintext_bytes_to_read();
-                let mut reader = client.reader();
-                while left > 0 {
-                    let chunk = reader.fill_buf()?;
-                    content.compare_ends(got, chunk)?;
-                    let n = chunk.len();
-                    reader.consume(n);
-                    got += n as u64;
-                    left -= n;
-                }
+                let left = client.process_new_packets()?.plaintext_bytes_to_read();
+                got += read(client, content, got, left)?;
             }
             bytes.clear();
         }
         Ok(got)
+    }
+
+    /// Takes `len` bytes of plaintext that continue the content at `offset`.
+    fn read(client: &mut ClientConnection, content: Content, offset: u64, len: usize) -> Result<u64> {
+        let (mut reader, mut got) = (client.reader(), 0);
+        while got < len {
+            let chunk = reader.fill_buf()?;
+            content.compare_ends(offset + got as u64, chunk)?;
+            let n = chunk.len();
+            reader.consume(n);
+            got += n;
+        }
+        Ok(got as u64)
     }
 }
 
@@ -168,18 +183,21 @@ mod glue {
 mod ratios {
     use super::*;
 
-    /// Rounds of glue and harness in turn.
-    const ROUNDS: usize = 101;
+    /// Rounds of glue and harness in turn, unless told.
+    const ROUNDS: usize = 301;
 
     /// What is compared, how many iterations make a sample, and the most that
     /// the harness may cost, in per cent.
     const COMPARISONS: [(&str, usize, f64); 3] =
         [("handshake_full", 4, 1.0), ("handshake_no_crypto", 100, 3.0), ("transfer_aes128", 1, 5.0)];
 
-    pub(super) fn main() -> ExitCode {
+    pub(super) fn main(rounds: Option<usize>) -> ExitCode {
+        let rounds = rounds.unwrap_or(ROUNDS).max(1);
         let mut table =
             String::from("scenario             glue ns   harness ns   min ratio   median ratio   limit\n");
-        match COMPARISONS.iter().try_for_each(|comparison| compare(comparison, &mut table)) {
+        let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
+        let mut selected = COMPARISONS.iter().filter(|(kind, ..)| kind.contains(&wanted));
+        match selected.try_for_each(|comparison| compare(comparison, rounds, &mut table)) {
             Ok(()) => say(&(table + &clock())),
             Err(error) => say(&format!("error: {error:#}\n")),
         }
@@ -194,7 +212,11 @@ mod ratios {
         }
     }
 
-    fn compare(&(kind, iterations, limit): &(&str, usize, f64), table: &mut String) -> Result<()> {
+    fn compare(
+        &(kind, iterations, limit): &(&str, usize, f64),
+        rounds: usize,
+        table: &mut String,
+    ) -> Result<()> {
         let mut suite = Suite::new();
         register(&mut suite);
         let scenarios = suite.finish().map_err(|error| anyhow::anyhow!(error.report()))?;
@@ -203,7 +225,8 @@ mod ratios {
             scenarios.iter().find(|s| s.id().as_str() == name).context("no such scenario")
         };
         let mut samples = Vec::new();
-        let mut outer = InTurn { site: Both, iterations, samples: &mut samples, other: find("pipes")? };
+        let mut outer =
+            InTurn { site: Both, rounds, iterations, samples: &mut samples, other: find("pipes")? };
         find("glue")?.run(&mut Bencher::new(&mut outer))?;
         table.push_str(&line(kind, &samples, limit));
         Ok(())
@@ -250,6 +273,7 @@ mod ratios {
     /// that their iterations can take turns.
     struct InTurn<'s> {
         site: Both,
+        rounds: usize,
         iterations: usize,
         samples: &'s mut Vec<Round>,
         other: &'s Scenario,
@@ -261,13 +285,20 @@ mod ratios {
         }
 
         fn measure(&mut self, glue: &mut dyn Work) -> Result<()> {
-            let mut inner = Inner { site: Both, iterations: self.iterations, samples: self.samples, glue };
+            let mut inner = Inner {
+                site: Both,
+                rounds: self.rounds,
+                iterations: self.iterations,
+                samples: self.samples,
+                glue,
+            };
             self.other.run(&mut Bencher::new(&mut inner))
         }
     }
 
     struct Inner<'s> {
         site: Both,
+        rounds: usize,
         iterations: usize,
         samples: &'s mut Vec<Round>,
         glue: &'s mut dyn Work,
@@ -282,7 +313,7 @@ mod ratios {
             let n = self.iterations;
             glue_region(self.glue, n)?;
             ours_region(ours, n)?;
-            for round in 0..ROUNDS {
+            for round in 0..self.rounds {
                 let first = if round % 2 == 0 { glue_region(self.glue, n)? } else { ours_region(ours, n)? };
                 let second = if round % 2 == 0 { ours_region(ours, n)? } else { glue_region(self.glue, n)? };
                 self.samples.push(if round % 2 == 0 { [first, second] } else { [second, first] });

@@ -130,12 +130,10 @@ impl AioDriver {
         }
     }
 
-    /// Moves arrived completions to `ready`.
-    fn take_ready(&mut self) -> Result<()> {
-        let before = self.ready.len();
-        let result = self.member.take_ready(&mut self.ready);
+    /// Accounts for what has arrived in `ready` after the first `before`.
+    fn arrived(&mut self, slab: &Slab, before: usize) {
         self.in_kernel -= self.ready.len() - before;
-        result
+        count_bytes(slab, self.ready.range(before..));
     }
 }
 
@@ -164,17 +162,15 @@ impl Driver for AioDriver {
     fn next(&mut self, slab: &mut Slab) -> Result<Option<Raw>> {
         if self.ready.is_empty() {
             if self.in_kernel > 0 {
-                self.take_ready()?;
+                let result = self.member.take_ready(&mut self.ready);
+                self.arrived(slab, 0);
+                result?;
             }
             if self.controls.waiting() > 0 {
                 self.submit(slab)?;
             }
         }
-        let raw = self.ready.pop_front();
-        if let Some(raw) = raw {
-            count_bytes(slab.kind(raw.slot), raw.result);
-        }
-        Ok(raw)
+        Ok(self.ready.pop_front())
     }
 
     fn wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
@@ -184,7 +180,7 @@ impl Driver for AioDriver {
         let min = min.min(self.ready.len() + self.in_kernel);
         let before = self.ready.len();
         let result = self.member.wait(min, &mut self.ready);
-        self.in_kernel -= self.ready.len() - before;
+        self.arrived(slab, before);
         result
     }
 
@@ -209,12 +205,22 @@ impl Driver for AioDriver {
     }
 }
 
-/// Counts the bytes of an attempt that the kernel's queue carried.
-pub(crate) fn count_bytes(kind: OpKind, result: i32) {
-    match kind {
-        OpKind::Read if result > 0 => count_read(result.unsigned_abs().into()),
-        OpKind::Write if result > 0 => count_written(result.unsigned_abs().into()),
-        _ => {}
+/// Counts the bytes of attempts that the kernel's queue carried.
+pub(crate) fn count_bytes<'a>(slab: &Slab, raws: impl Iterator<Item = &'a Raw>) {
+    let (mut read, mut written) = (0u64, 0u64);
+    for raw in raws {
+        let bytes = u64::from(raw.result.max(0).unsigned_abs());
+        match slab.kind(raw.slot) {
+            OpKind::Read => read += bytes,
+            OpKind::Write => written += bytes,
+            OpKind::WriteZeroes | OpKind::Discard | OpKind::Flush => {}
+        }
+    }
+    if read > 0 {
+        count_read(read);
+    }
+    if written > 0 {
+        count_written(written);
     }
 }
 

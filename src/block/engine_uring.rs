@@ -53,7 +53,7 @@ pub struct UringDriver {
     depth: u32,
     /// Attempts pushed that the ring did not complete yet.
     in_ring: usize,
-    /// Attempts that ended without the ring.
+    /// Attempts that have ended and were not reported.
     ready: VecDeque<Raw>,
     event: Option<EventFd>,
 }
@@ -102,10 +102,12 @@ impl UringDriver {
         }
     }
 
-    fn pop(&mut self) -> Option<Raw> {
-        let (slot, result) = self.ring.pop()?;
-        self.in_ring -= 1;
-        Some(Raw { slot, result })
+    /// Moves what has arrived to `ready`, which is empty.
+    fn take_arrived(&mut self, slab: &Slab) {
+        let ready = &mut self.ready;
+        self.ring.take(|slot, result| ready.push_back(Raw { slot, result }));
+        self.in_ring -= self.ready.len();
+        count_bytes(slab, self.ready.iter());
     }
 }
 
@@ -138,18 +140,14 @@ impl Driver for UringDriver {
     }
 
     fn next(&mut self, slab: &mut Slab) -> Result<Option<Raw>> {
-        if let Some(raw) = self.ready.pop_front() {
-            return Ok(Some(raw));
+        if self.ready.is_empty() {
+            self.take_arrived(slab);
+            if self.ready.is_empty() && self.ring.unsubmitted() > 0 {
+                self.submit(slab)?;
+                self.take_arrived(slab);
+            }
         }
-        let mut raw = self.pop();
-        if raw.is_none() && self.ring.unsubmitted() > 0 {
-            self.submit(slab)?;
-            raw = self.pop();
-        }
-        if let Some(raw) = raw {
-            count_bytes(slab.kind(raw.slot), raw.result);
-        }
-        Ok(raw)
+        Ok(self.ready.pop_front())
     }
 
     fn wait(&mut self, _: &mut Slab, min: usize) -> Result<()> {

@@ -132,6 +132,26 @@ mod tests {
         assert!(matches!(error.kind(), ErrorKind::Missing | ErrorKind::Unsupported), "{error}");
     }
 
+    /// Each answer is a finding or a typed lack, never another error.
+    #[test]
+    fn every_question_has_an_answer() {
+        let missing = |error: Error| assert_eq!(error.kind(), ErrorKind::Missing, "{error}");
+        match aio_budget() {
+            Ok(budget) => assert!(budget.max > 0),
+            Err(error) => missing(error),
+        }
+        match io_uring() {
+            Ok(names) => assert!(names.contains(&"READ")),
+            Err(error) => missing(error),
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        match direct(file.path()) {
+            Ok(direct) => assert!(!direct.alignment.is_none()),
+            Err(error) => missing(error),
+        }
+        aio().unwrap_or_else(missing);
+    }
+
     #[test]
     fn a_fifo_or_a_device_of_characters_is_refused() {
         let error = BlockFile::open(Path::new("/dev/zero"), FileOptions::default());

@@ -169,7 +169,8 @@ impl<D: Driver> Queue<D> {
 
     /// Gives an admitted operation to the driver. There is room.
     fn start(&mut self, op: Op) {
-        if let Ok(slot) = self.slab.insert(op) {
+        if let Some(slot) = self.slab.reserve() {
+            self.slab.fill(slot, op);
             self.push(slot);
         }
     }
@@ -189,16 +190,15 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// The completion of the next operation that is really done.
-    fn next_done(&mut self) -> Result<Option<Completion>> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
+    /// The next operation that is really done: its slot and its result. The
+    /// completion is built where it goes, being large enough for each copy to show.
+    #[inline]
+    fn next_done(&mut self) -> Result<Option<(u32, i64)>> {
         loop {
             match self.driver.next(&mut self.slab)? {
                 Some(raw) => {
-                    if let Some(completion) = self.settle(raw) {
-                        return Ok(Some(completion));
+                    if let Some(result) = self.settle(raw) {
+                        return Ok(Some((raw.slot, result)));
                     }
                 }
                 None if self.pushed => {
@@ -210,11 +210,12 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// The completion, unless the operation needs another attempt.
-    fn settle(&mut self, raw: Raw) -> Option<Completion> {
+    /// The operation's result, unless it needs another attempt.
+    #[inline]
+    fn settle(&mut self, raw: Raw) -> Option<i64> {
         self.slab.hand_back(raw.slot);
         match self.slab.advance(raw.slot, raw.result, self.align) {
-            Step::Finished(result) => Some(self.finish(raw.slot, result)),
+            Step::Finished(result) => Some(result),
             Step::Again => {
                 self.push(raw.slot);
                 None
@@ -223,21 +224,29 @@ impl<D: Driver> Queue<D> {
         }
     }
 
+    #[inline]
     fn finish(&mut self, slot: u32, result: i64) -> Completion {
-        let completion = self.slab.take(slot, result);
-        self.tags.remove(completion.tag);
-        completion
+        self.tags.remove(self.slab.tag(slot));
+        self.slab.take(slot, result)
     }
 
     #[cold]
-    fn fall_back(&mut self, slot: u32) -> Completion {
+    fn fall_back(&mut self, slot: u32) -> i64 {
         let (offset, len) = self.slab.range(slot);
         let kind = self.slab.kind(slot);
-        let result = match self.driver.zero_by_other_means(kind, offset, len) {
+        match self.driver.zero_by_other_means(kind, offset, len) {
             0 => len as i64,
             errno => errno.into(),
-        };
-        self.finish(slot, result)
+        }
+    }
+
+    /// What a submission failed with, once.
+    #[inline]
+    fn told(&mut self) -> Result<()> {
+        match self.failed.is_some() {
+            true => self.failed.take().map_or(Ok(()), Err),
+            false => Ok(()),
+        }
     }
 }
 
@@ -281,15 +290,18 @@ impl<D: Driver> Engine for Queue<D> {
     }
 
     fn reap(&mut self) -> Result<Option<Completion>> {
-        self.next_done()
+        self.told()?;
+        let done = self.next_done()?;
+        Ok(done.map(|(slot, result)| self.finish(slot, result)))
     }
 
     fn reap_many(&mut self, out: &mut Vec<Completion>, max: usize) -> Result<usize> {
+        self.told()?;
         let mut count = 0;
         while count < max
-            && let Some(completion) = self.next_done()?
+            && let Some((slot, result)) = self.next_done()?
         {
-            out.push(completion);
+            out.push(self.finish(slot, result));
             count += 1;
         }
         Ok(count)

@@ -21,16 +21,21 @@ impl Tags {
         }
     }
 
-    /// Where a search for `tag` starts (Fibonacci hashing).
+    /// Where a search for `tag` starts: Fibonacci hashing, which spreads tags
+    /// in a row. Left as neighbours they would form one long run, and each
+    /// removal would look through the rest of it.
+    #[inline]
     fn home(&self, tag: u64) -> usize {
         (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
+    #[inline]
     fn next(&self, place: usize) -> usize {
         (place + 1) & (self.places.len() - 1)
     }
 
     /// The place of `tag`, or the free one where it belongs.
+    #[inline]
     fn find(&self, tag: u64) -> (usize, bool) {
         let mut place = self.home(tag);
         loop {
@@ -43,6 +48,7 @@ impl Tags {
     }
 
     /// Adds `tag`; `false` where it is there already. The caller keeps to the capacity.
+    #[inline]
     pub fn insert(&mut self, tag: u64) -> bool {
         let (place, found) = self.find(tag);
         self.places[place] = (tag, true);
@@ -50,6 +56,7 @@ impl Tags {
     }
 
     /// Removes `tag`, and closes the gap so that later searches need no tombstone.
+    #[inline]
     pub fn remove(&mut self, tag: u64) {
         let (mut gap, found) = self.find(tag);
         if !found {

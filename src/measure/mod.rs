@@ -14,6 +14,8 @@ mod walltime_loop;
 #[cfg(test)]
 mod walltime_mock;
 #[cfg(test)]
+mod walltime_outcome_tests;
+#[cfg(test)]
 mod walltime_tests;
 
 pub use clock::{ClockFacts, TurnClock};

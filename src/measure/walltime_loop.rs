@@ -25,6 +25,12 @@ pub(super) const MOST_PREPARED: usize = 1 << 17;
 /// grow. Beyond it fewer are prepared at a time.
 pub(super) const MOST_MEMORY: u64 = 64 << 20;
 
+/// As long as this, in nanoseconds, a sample may become to use the time that
+/// there is: a fraction of a scheduler's slice (3 ms and more), so that an
+/// interruption spoils some samples and leaves the median of all alone. Where
+/// samples are at their most before the budget is used even so, it ends early.
+const STRETCHED_NS: f64 = 1e6;
+
 /// The turn of neither party.
 const NOBODY: usize = 2;
 
@@ -132,10 +138,16 @@ impl<H: Clock + Witness> Loop<H> {
         let resident = self.host.resident();
         let (mut n, mut most) = (1, MOST_PREPARED);
         let mut fastest = f64::INFINITY;
+        // Time and iterations of all batches of the present size: the last one
+        // alone is the one that crossed the limit, more often than not because
+        // it was interrupted.
+        let (mut whole_ns, mut iterations) = (0, 0);
         loop {
             let batch = self.batch(work, n, true)?;
             self.yielded.warm_up_iterations += n as u64;
             fastest = fastest.min(batch.region_ns as f64 / n as f64);
+            whole_ns += batch.whole_ns;
+            iterations += n;
             let grown = batch.resident.saturating_sub(resident);
             if grown > MOST_MEMORY {
                 // In proportion, and at least one.
@@ -146,10 +158,14 @@ impl<H: Clock + Witness> Loop<H> {
             let found = batch.region_ns >= self.limits.shortest_ns || n >= most;
             if elapsed >= budget || (found && elapsed >= budget / u64::from(WARM_UP_SHARE)) {
                 self.yielded.warm_up_ns = elapsed;
-                let each = batch.whole_ns as f64 / n as f64;
+                let each = whole_ns as f64 / iterations as f64;
                 return Ok(self.pace(fastest, each, most, budget.saturating_sub(elapsed)));
             }
-            n = if found { n.min(most) } else { (n * 2).min(most) };
+            let next = if found { n.min(most) } else { (n * 2).min(most) };
+            if next != n {
+                (whole_ns, iterations) = (0, 0);
+            }
+            n = next;
         }
     }
 
@@ -164,7 +180,8 @@ impl<H: Clock + Witness> Loop<H> {
         let batch = iterations as f64 * whole.max(1.0);
         let most_batches = (left as f64 / (batch * self.limits.min_samples as f64)).floor();
         let to_be_long = (needed / iterations as f64).ceil().min(most_batches);
-        let to_use_the_time = (left as f64 / (batch * self.limits.max_samples as f64)).floor();
+        let of_each = (left as f64 / self.limits.max_samples as f64).min(STRETCHED_NS);
+        let to_use_the_time = (of_each / batch).floor();
         let batches = to_be_long.max(to_use_the_time).max(1.0) as usize;
         Pace { iterations, batches }
     }

@@ -90,6 +90,8 @@ pub(super) struct Script {
     pub bytes: u64,
     /// Kernel counters that each run adds; the processor is the one it ends on.
     pub usage: Usage,
+    /// The run that is interrupted, from 1, and for how many nanoseconds.
+    pub interrupted: Option<(usize, u64)>,
     /// The run that fails, from 1.
     pub fails_at: Option<usize>,
     /// What was called, in order.
@@ -114,6 +116,8 @@ impl Work for Script {
         self.world.pass(self.setup_ns * n as u64);
         site.turn_of(1);
         self.prepared = n;
+        // What the kernel counts here is not of the region.
+        self.world.0.borrow_mut().usage.involuntary += 1_000;
         self.world.0.borrow_mut().resident += self.bytes * n as u64;
         Ok(())
     }
@@ -122,6 +126,9 @@ impl Work for Script {
         self.calls.push(Call::Run(n));
         if self.fails_at.is_some_and(|at| self.runs().len() == at) {
             bail!("scripted failure");
+        }
+        if let Some((_, ns)) = self.interrupted.filter(|(at, _)| self.runs().len() == *at) {
+            self.world.pass(ns);
         }
         for _ in 0..n {
             self.world.pass(self.region_ns);

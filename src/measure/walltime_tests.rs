@@ -63,6 +63,37 @@ fn at_most_so_many_samples_and_then_each_is_of_several_batches() {
 }
 
 #[test]
+fn few_samples_are_not_stretched_beyond_a_millisecond() {
+    // 80 ms are left for 10 samples, and they take 10 ms.
+    let mut script = Script { region_ns: 50_000, ..Script::default() };
+    let yielded = run(limits(100, 1, 10), &mut script);
+    assert_eq!(yielded.pace, Pace { iterations: 1, batches: 20 });
+    assert_eq!((yielded.warm_up_ns, yielded.elapsed_ns), (20 * MS, 30 * MS));
+}
+
+#[test]
+fn an_interruption_at_the_end_of_the_warm_up_does_not_shorten_the_rest() {
+    // 2 ms of warm-up: 30 batches of 50 µs, and one that takes 550 µs. The
+    // mean of them is 66 µs, so that 12 fit where 16 would.
+    let mut script = Script { region_ns: 50_000, interrupted: Some((31, 500_000)), ..Script::default() };
+    let yielded = run(limits(10, 1, 10), &mut script);
+    assert_eq!(yielded.warm_up_ns, 2_050_000);
+    assert_eq!(yielded.pace, Pace { iterations: 1, batches: 12 });
+    assert_eq!(yielded.samples.len(), 10);
+}
+
+#[test]
+fn a_slow_first_iteration_does_not_slow_the_pace() {
+    // 104 µs, then 1, 2, 4, 8 and 16 iterations of 4 µs with their set-up, then
+    // 28 times 16: 2.02 ms. A batch of 14 takes 56 µs, and 14 of those fit in 798 µs.
+    let mut script =
+        Script { region_ns: 3_000, setup_ns: 1_000, interrupted: Some((1, 100_000)), ..Script::default() };
+    let yielded = run(limits(10, 1, 10), &mut script);
+    assert_eq!(yielded.warm_up_ns, 2_020_000);
+    assert_eq!(yielded.pace, Pace { iterations: 14, batches: 14 });
+}
+
+#[test]
 fn at_least_so_many_samples_even_beyond_the_budget() {
     // One iteration takes twice the budget: one to warm up, then the least.
     let mut script = Script { region_ns: 2_000 * MS, ..Script::default() };

@@ -4,6 +4,7 @@
 //! Neighbours: `terminal` renders it; `store` has the records.
 
 use super::format::times;
+use crate::stats::{median, sorted};
 use crate::store::{Metric, Record, Status};
 use crate::units::{Direction, Throughput, Unit};
 
@@ -75,6 +76,9 @@ pub struct Figures {
     pub samples: usize,
     /// Name and median of each party.
     pub parties: Vec<(String, f64)>,
+    /// The share of each party in the whole, 0 to 1: the median of the shares
+    /// in each sample. Medians of the times themselves need not add up.
+    pub shares: Vec<f64>,
     /// What it gets done in a second, where the headline is a time.
     pub rates: Vec<Rate>,
     /// How the region was told apart, where that is not always the same way.
@@ -189,6 +193,7 @@ fn figures(record: &Record) -> Option<Figures> {
         range: (summary.min, summary.max),
         samples,
         parties: of_parties(record, &headline.series.metric),
+        shares: shares(record, headline),
         rates: rates(record, headline),
         method: fact("method"),
         seeds: fact("seeds"),
@@ -200,6 +205,18 @@ fn figures(record: &Record) -> Option<Figures> {
 fn of_parties(record: &Record, metric: &str) -> Vec<(String, f64)> {
     let of = record.metrics.iter().filter(|m| m.series.metric == metric);
     of.filter_map(|m| Some((m.series.party.clone()?, m.summary.median))).collect()
+}
+
+/// The median share of each party in the samples of the headline.
+fn shares(record: &Record, headline: &Metric) -> Vec<f64> {
+    let whole = &headline.series;
+    let of_party = |m: &&Metric| m.series.metric == whole.metric && m.series.party.is_some();
+    let share = |m: &Metric| {
+        let pairs = m.series.samples.iter().zip(&whole.samples).filter(|(_, whole)| whole.total > 0);
+        let shares: Vec<f64> = pairs.map(|(part, whole)| part.total as f64 / whole.total as f64).collect();
+        median(&sorted(&shares))
+    };
+    record.metrics.iter().filter(of_party).map(share).collect()
 }
 
 fn further(record: &Record, metric: &str, title: &'static str) -> Option<(&'static str, Unit, Vec<f64>)> {

@@ -83,10 +83,7 @@ fn columns(section: &Section) -> Vec<Field> {
 fn time_columns(section: &Section) -> Vec<Field> {
     let mut all = vec![field("median", 0, |f| same(time(f.median, f.half_interval)))];
     let share = |f: &Figures, at: usize| {
-        f.parties
-            .get(at)
-            .filter(|_| f.median > 0.0)
-            .map_or_else(String::new, |(_, part)| percent(part / f.median))
+        f.shares.get(at).filter(|share| share.is_finite()).map_or_else(String::new, |share| percent(*share))
     };
     all.extend(party_columns(section, move |f, at| same(share(f, at))));
     let rates = |f: &Figures| f.rates.iter().map(rate).collect::<Vec<_>>().join(", ");

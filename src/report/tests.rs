@@ -227,6 +227,22 @@ fn drift_outliers_and_preemptions_are_tagged_when_they_matter() {
 }
 
 #[test]
+fn shares_are_those_of_the_samples_and_add_up() {
+    // The party that is interrupted changes: medians of the times are 10 and 10
+    // of a whole of 40, and still each sample belongs to the two alone.
+    let of = |party, totals: &[u64]| metric("wall_time", Unit::Nanoseconds, party, totals);
+    let mut record = timed("a::b", 100, 0);
+    record.metrics = vec![
+        of(None, &[400, 400, 200, 400, 400]),
+        of(Some("client"), &[100, 300, 100, 100, 300]),
+        of(Some("server"), &[300, 100, 100, 300, 100]),
+    ];
+    let model = sections(&[record]);
+    let figures = model[0].figures().next().expect("a row");
+    assert_eq!(figures.shares, [0.5, 0.5]);
+}
+
+#[test]
 fn a_debug_build_is_said_to_be_one() {
     let mut debug = timed("x", 100, 0);
     debug.identity.insert("debug_assertions".into(), "yes".into());

@@ -14,6 +14,8 @@ mod pipe;
 mod registry;
 mod spec;
 mod work;
+#[cfg(test)]
+mod work_tests;
 
 pub use bencher::Bencher;
 pub use id::ScenarioId;

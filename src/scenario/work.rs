@@ -17,7 +17,7 @@ const PIPE_BOUND: usize = 64 * 1024 + 4096;
 
 /// Turns of both parties in a row in which no byte moves, after which they
 /// are taken to be stuck: a bug must end in an error, not in a hang.
-const IDLE_TURNS: u32 = 16;
+pub(super) const IDLE_TURNS: u32 = 16;
 
 /// Set-up, routine and check of a scenario with one party.
 pub(super) struct Closures<I, O, S, R, C> {

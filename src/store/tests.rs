@@ -133,6 +133,7 @@ fn damage_is_named_and_the_others_are_read() {
     put("zero.json", whole.replace("[40,4100]", "[0,4100]").as_bytes());
     put("version.json", whole.replace("\"1.0\"", "\"one\"").as_bytes());
     put(".unfinished-x", b"{");
+    put(".hidden.json", b"{");
     put("notes.txt", b"not a record");
     let found = RunDir::scan(dir.path()).expect("a readable folder");
     assert_eq!(found.records.len(), 1);

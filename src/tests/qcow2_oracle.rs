@@ -34,7 +34,8 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(base: &bases::Base, cases: u32) -> Result<(), Failed> {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
+    let shrinks = std::env::var("PROPTEST_MAX_SHRINK_ITERS").map_or(100, |text| text.parse().unwrap_or(100));
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: shrinks, ..Config::default() };
     // The seed is the base's name: other bases see other sequences, each run the same.
     let mut seed = [0; 32];
     for (at, byte) in base.name.bytes().enumerate() {

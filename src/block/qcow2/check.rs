@@ -83,6 +83,7 @@ impl Image {
         let mut state = lock(&self.state);
         if self.is_writable() {
             self.flush_state(&mut state)?;
+            self.settle_stale_flags(&mut state)?;
         }
         let mut report = Report::default();
         let references = self.references(&state, &mut report)?;

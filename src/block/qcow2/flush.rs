@@ -17,7 +17,7 @@ impl Image {
             return Ok(());
         }
         let mut state = lock(&self.state);
-        let result = self.flush_state(&mut state);
+        let result = self.flush_state(&mut state).and_then(|()| self.settle_stale_flags(&mut state));
         drop(state);
         self.finish(result)
     }

@@ -61,6 +61,9 @@ pub struct State {
     /// References that are gone from the file, but that a read of the epoch may still use.
     pub(super) waiting: Vec<Free>,
     pub(super) waiting_epoch: Option<u64>,
+    /// COPIED flags in the file may contradict the refcounts, because an operation on snapshots did
+    /// not get to its end. The L1 table in memory has none of them until they are right again.
+    pub(super) flags_stale: bool,
     /// Where the next compressed cluster may start, inside a cluster that has room.
     pub(super) tail: Option<HostOffset>,
 }

@@ -248,6 +248,7 @@ impl Layout {
                 frees: Vec::new(),
                 waiting: Vec::new(),
                 waiting_epoch: None,
+                flags_stale: false,
                 tail: None,
             }),
             ranges: RangeLocks::default(),

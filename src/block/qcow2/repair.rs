@@ -21,7 +21,7 @@ impl Image {
     pub fn repair(&self) -> Result<Report> {
         let all = self.ranges.lock_all();
         let mut state = lock(&self.state);
-        let result = self.repair_state(&mut state);
+        let result = self.flush_state(&mut state).and_then(|()| self.repair_state(&mut state));
         drop(state);
         drop(all);
         self.finish(result)?;

@@ -54,6 +54,7 @@ impl Image {
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
         self.set_incompatible(&mut state, DIRTY, true)?;
+        self.distrust_flags(&mut state);
         let changed = change(&mut state);
         let settled = self.settle_flags(&mut state);
         let value = changed?;
@@ -61,12 +62,26 @@ impl Image {
         Ok(value)
     }
 
+    /// Makes every write copy, until the flags are known to be right again.
+    fn distrust_flags(&self, state: &mut State) {
+        state.flags_stale = true;
+        let mut maps = self.maps_mut();
+        maps.forget(|_| true);
+        maps.l1.iter_mut().for_each(|word| *word &= !entry::COPIED);
+    }
+
     /// After a change of references, or a failed one: what is free is freed, flags are made right.
     fn settle_flags(&self, state: &mut State) -> Result<()> {
         self.flush_state(state)?;
         self.fix_copied(state)?;
+        state.flags_stale = false;
         self.flush_state(state)?;
         self.set_incompatible(state, DIRTY, false)
+    }
+
+    /// Makes flags right that an operation on snapshots left behind when it failed.
+    pub(super) fn settle_stale_flags(&self, state: &mut State) -> Result<()> {
+        if state.flags_stale { self.settle_flags(state) } else { Ok(()) }
     }
 
     fn find_snapshot(state: &State, id_or_name: &str) -> Result<usize> {

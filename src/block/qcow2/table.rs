@@ -81,6 +81,7 @@ impl Image {
 
     /// Makes sure that guest `cluster` has an L2 table of its own that may be written.
     pub(super) fn own_table(&self, state: &mut State, cluster: u64) -> Result<()> {
+        self.settle_stale_flags(state)?;
         let old = match self.l2_table(&self.maps(), cluster)? {
             Some((_, true)) => return Ok(()),
             Some((host, false)) => Some(host),

@@ -1,7 +1,7 @@
 //! Linux AIO: a context, its completion ring in user space, and the control
 //! blocks of one engine. libc has no wrappers, so these are raw system calls.
 //!
-//! Neighbours: [`crate::block::aio_context`] shares one context in the
+//! Neighbours: `aio_context` shares one context in the
 //! process, [`crate::block::engine_aio`] fills and submits control blocks.
 
 use std::io;

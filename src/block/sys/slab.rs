@@ -6,7 +6,7 @@
 //! parks its memory for the rest of the process instead of freeing it.
 //!
 //! Neighbours: `queue` owns a slab and passes it to its driver; [`super::aio`]
-//! and [`super::uring`] turn a [`Request`] into system calls.
+//! and [`super::uring`] turn a request into system calls.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Mutex;
@@ -27,7 +27,8 @@ enum Owner {
     Driver,
 }
 
-/// One operation.
+/// One operation, in cache lines of its own.
+#[repr(align(64))]
 struct Slot {
     owner: Owner,
     kind: OpKind,
@@ -124,11 +125,15 @@ impl Slab {
         self.with_driver
     }
 
-    /// Takes `op` in, or gives it back where there is no room.
-    pub(crate) fn insert(&mut self, op: Op) -> std::result::Result<u32, Op> {
-        let Some(number) = self.free.pop() else {
-            return Err(op);
-        };
+    /// A free slot, for [`Slab::fill`]; `None` where there is no room.
+    #[inline]
+    pub(crate) fn reserve(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// Puts `op` into a reserved slot.
+    #[inline]
+    pub(crate) fn fill(&mut self, number: u32, op: Op) {
         let slot = &mut self.slots[number as usize];
         slot.owner = Owner::Queue;
         slot.kind = op.kind;
@@ -138,10 +143,10 @@ impl Slab {
         slot.done = 0;
         slot.limit = u64::MAX;
         slot.bufs = op.bufs;
-        Ok(number)
     }
 
     /// Marks a slot as the driver's from now on.
+    #[inline]
     pub(crate) fn hand_over(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         self.with_driver += usize::from(slot.owner == Owner::Queue);
@@ -149,14 +154,21 @@ impl Slab {
     }
 
     /// Marks a slot as the queue's again: the driver and the kernel are done with it.
+    #[inline]
     pub(crate) fn hand_back(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         self.with_driver -= usize::from(slot.owner == Owner::Driver);
         slot.owner = Owner::Queue;
     }
 
+    #[inline]
     pub(crate) fn kind(&self, number: u32) -> OpKind {
         self.slots[number as usize].kind
+    }
+
+    #[inline]
+    pub(crate) fn tag(&self, number: u32) -> u64 {
+        self.slots[number as usize].tag
     }
 
     /// Offset and length of the whole operation, in bytes.
@@ -171,6 +183,7 @@ impl Slab {
     }
 
     /// What is left of an operation.
+    #[inline]
     pub(crate) fn request(&mut self, number: u32) -> Request {
         let slot = &mut self.slots[number as usize];
         slot.list_rest();
@@ -212,6 +225,7 @@ impl Slab {
 
     /// What becomes of an operation whose attempt ended with `result`, bytes
     /// or a negated errno, on a file that demands `align`.
+    #[inline]
     pub(crate) fn advance(&mut self, number: u32, result: i32, align: Alignment) -> Step {
         let slot = &mut self.slots[number as usize];
         slot.limit = u64::MAX;
@@ -227,6 +241,7 @@ impl Slab {
     }
 
     /// Takes an operation out, with the result of [`Step::Finished`].
+    #[inline]
     pub(crate) fn take(&mut self, number: u32, result: i64) -> Completion {
         let slot = &mut self.slots[number as usize];
         slot.owner = Owner::Nobody;
@@ -251,8 +266,14 @@ impl Drop for Slab {
 
 impl Slot {
     /// Puts what is left, up to the limit, into `iovs`.
+    #[inline]
     fn list_rest(&mut self) {
         self.iovs.clear();
+        if let (Buffers::One(buf), 0, u64::MAX) = (&mut self.bufs, self.done, self.limit)
+            && !buf.is_empty()
+        {
+            return self.iovs.push(libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() });
+        }
         let (mut skip, mut left) = (self.done, self.limit);
         for buf in self.bufs.as_mut_slice() {
             let len = buf.len() as u64;
@@ -268,6 +289,7 @@ impl Slot {
         }
     }
 
+    #[inline]
     fn read_more(&mut self, bytes: u64, align: Alignment) -> Step {
         self.done = (self.done + bytes).min(self.len);
         let on_grid = align.fits_range(self.done, 0);
@@ -282,6 +304,7 @@ impl Slot {
         Step::Again
     }
 
+    #[inline]
     fn wrote_more(&mut self, bytes: u64, align: Alignment) -> Step {
         let end = (self.done + bytes).min(self.len);
         if end == self.len {
@@ -321,7 +344,8 @@ mod tests {
         };
         let mut slab = Slab::new(1);
         let bufs = Buffers::Many(lens.iter().map(buf).collect());
-        let slot = slab.insert(Op::with(kind, 1, 4096, bufs)).expect("room");
+        let slot = slab.reserve().expect("room");
+        slab.fill(slot, Op::with(kind, 1, 4096, bufs));
         (slab, slot)
     }
 

@@ -189,10 +189,11 @@ impl Ring {
         self.ring.submitter().submit_and_wait(min)
     }
 
-    /// Takes a completion: slot, and bytes or a negated errno.
-    pub fn pop(&mut self) -> Option<(u32, i32)> {
-        let entry = self.ring.completion().next()?;
-        Some((entry.user_data() as u32, entry.result()))
+    /// Takes all completions that are there: slot, and bytes or a negated errno.
+    pub fn take(&mut self, mut each: impl FnMut(u32, i32)) {
+        for entry in self.ring.completion() {
+            each(entry.user_data() as u32, entry.result());
+        }
     }
 
     /// Lets the kernel signal completions on `event`.

@@ -35,7 +35,7 @@ mod world;
 
 pub use child::child;
 pub use counter::Counter;
-pub use features::{AWS_LC_VARIABLE, seen as cpu_features};
+pub use features::{Cap, cap as cap_features, seen as cpu_features};
 pub use groups::kill_all;
 pub use profile::Profile;
 pub use tool::missing;

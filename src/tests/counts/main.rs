@@ -8,6 +8,7 @@ mod driver;
 mod exact;
 mod failures;
 mod methods;
+mod planted_tls;
 mod toys;
 
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Each test runs children on all processors.
     arguments.test_threads = Some(1);
-    let tests: Vec<_> = [exact::TESTS, methods::TESTS, failures::TESTS].concat();
+    let tests: Vec<_> = [exact::TESTS, planted_tls::TESTS, methods::TESTS, failures::TESTS].concat();
     let trials = tests.into_iter().map(|(name, test)| {
         let ignored = valgrind::missing().is_some();
         Trial::test(name, move || test().map_err(|e| format!("{e:#}").into())).with_ignored_flag(ignored)

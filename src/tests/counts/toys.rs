@@ -18,6 +18,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut suite = Suite::new();
     well_behaved(&mut suite);
     ill_behaved(&mut suite);
+    crate::planted_tls::register(&mut suite);
     suite.finish().unwrap_or_else(|error| panic!("{}", error.report()))
 }
 

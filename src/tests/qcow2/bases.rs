@@ -169,7 +169,7 @@ fn plain() -> Vec<Base> {
         base!("ours_preallocated", 2 * M, true, |d, s| by_us(d, s, |o| {
             o.preallocation = Preallocation::Falloc;
         })),
-        base!("qemu_compressed", 2 * M, true, |d, s| converted(d, s, "")),
+        base!("qemu_compressed", 2 * M, true, |d, s| converted(d, s, "cluster_size=64k")),
         base!("qemu_compressed_zstd", 4 * M, true, |d, s| {
             converted(d, s, "compression_type=zstd,cluster_size=512k")
         }),
@@ -195,7 +195,7 @@ fn layered() -> Vec<Base> {
             overlay(d, s, "backing.raw", "raw", "extended_l2=on,cluster_size=128k")
         }),
         base!("qemu_chain", 2 * M, true, |d, s| {
-            qcow2_backing(d, M, "");
+            qcow2_backing(d, M, "cluster_size=64k");
             qemu::ok(
                 d,
                 &[

@@ -10,36 +10,11 @@
 mod aead;
 mod hash;
 mod kx;
+mod parts;
 mod random;
 mod sign;
 mod suites;
 mod ticketer;
 
-use std::sync::Arc;
-
-use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
-use rustls::server::ProducesTickets;
-
+pub use parts::{provider, ticketer, verifier};
 pub use suites::{TLS12_SUITE, TLS13_SUITE};
-
-/// The provider: one suite for TLS 1.2, one for TLS 1.3, and two groups.
-pub fn provider() -> CryptoProvider {
-    CryptoProvider {
-        cipher_suites: vec![TLS13_SUITE, TLS12_SUITE],
-        kx_groups: vec![&kx::X25519, &kx::P256],
-        signature_verification_algorithms: WebPkiSupportedAlgorithms { all: &[], mapping: &[] },
-        secure_random: &random::Counter,
-        key_provider: &sign::Keys,
-    }
-}
-
-/// Accepts any chain, and signatures that this provider made.
-pub fn verifier() -> Arc<dyn ServerCertVerifier> {
-    Arc::new(sign::Verifier)
-}
-
-/// Tickets in the clear, in the form of sealed ones.
-pub fn ticketer() -> Arc<dyn ProducesTickets> {
-    Arc::new(ticketer::Clear)
-}
