@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::server::ProducesTickets;
 
 use super::suites::{TLS12_SUITE, TLS13_SUITE};
-use super::{kx, random, sign, ticketer};
+use super::{kx, random, sign};
 
 /// The provider: one suite for TLS 1.2, one for TLS 1.3, and two groups.
 pub fn provider() -> CryptoProvider {
@@ -29,5 +29,5 @@ pub fn verifier() -> Arc<dyn ServerCertVerifier> {
 
 /// Tickets in the clear, in the form of sealed ones.
 pub fn ticketer() -> Arc<dyn ProducesTickets> {
-    Arc::new(ticketer::Clear)
+    Arc::new(super::ticketer::Clear)
 }
