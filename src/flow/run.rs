@@ -51,7 +51,7 @@ pub fn run(
     let events = out.try_clone().map_err(no_stdout)?;
     let mut printer = Printer::new(output, Out::taken(events), tally)?;
     let mut watch = Watch::new(printer.term.has_progress())?;
-    let records = records(&plan)?;
+    let records = records(&plan, &selected)?;
     let resumed = state.is_some();
     if !resumed {
         warnings.iter().for_each(|warning| printer.term.say(warning));
@@ -165,8 +165,9 @@ fn to_run(selected: &Selected<'static>) -> Vec<&'static Scenario> {
 }
 
 /// The folder of records, when there will be any.
-fn records(plan: &Plan) -> Result<Option<RunDir>> {
-    (plan.action == Action::Measure).then(|| RunDir::open(&plan.out, &plan.run_id)).transpose()
+fn records(plan: &Plan, selected: &Selected<'_>) -> Result<Option<RunDir>> {
+    let some = plan.action == Action::Measure && !selected.trials.is_empty();
+    some.then(|| RunDir::open(&plan.out, &plan.run_id)).transpose()
 }
 
 /// Says which filters match nothing, and which trials are ignored and why.

@@ -54,6 +54,7 @@ fn a_filter_that_matches_nothing_says_so_and_succeeds() {
     nothing("qqqq zzzz").says("no trial of contract matches `qqqq` or `zzzz`");
     let ran = bench.run("god --list --format terse").exits(0).says("did you mean good?");
     assert_eq!(ran.out, "");
+    assert!(!bench.out().exists(), "an empty run has made a folder");
 }
 
 fn records_need_a_place() {
