@@ -259,3 +259,7 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>, wanted: usize) -> Result<Co
     costs.resize(wanted, 0);
     Ok(costs)
 }
+
+#[cfg(test)]
+#[path = "profile_tests.rs"]
+mod tests;

@@ -93,10 +93,9 @@ fn take_overhead(
         format!("{} instructions were counted, fewer than marking the region takes ({overhead})", total.1)
     })?;
     let mut rest = overhead;
-    for (name, n) in functions.iter_mut().filter(|(name, _)| name.contains("valgrind::child::")) {
+    for (_, n) in functions.iter_mut().filter(|(name, _)| name.contains("valgrind::child::")) {
         let taken = rest.min(*n);
         (*n, rest) = (*n - taken, rest - taken);
-        let _ = name;
     }
     // What the compiler has put elsewhere comes off the largest.
     if let Some((_, n)) = functions.first_mut() {

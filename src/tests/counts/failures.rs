@@ -1,6 +1,8 @@
 //! What goes wrong in a measured child is a failure that names its cause, and
 //! the run goes on.
 
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -15,6 +17,8 @@ pub const TESTS: &[Test] = &[
     ("a_scenario_that_hangs_is_ended", hangs),
     ("a_count_that_differs_is_flagged_with_its_range", flagged),
     ("requests_are_refused_where_valgrind_would_ignore_them", refused),
+    ("a_valgrind_that_lies_about_its_version_gives_no_number", lies),
+    ("another_valgrind_is_named", others),
 ];
 
 fn named() -> Result<()> {
@@ -72,6 +76,47 @@ fn refused() -> Result<()> {
         Ok(results) => {
             ensure!(results[0].as_ref().is_ok_and(|o| o.facts["method"] == "requests"), "{results:?}")
         }
+    }
+    Ok(())
+}
+
+/// What this executable's test `refused` says with `script` as its Valgrind.
+fn with_valgrind(script: &str) -> Result<String> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("valgrind");
+    std::fs::write(&file, script)?;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.path().to_path_buf()).chain(std::env::split_paths(&path));
+    let output = Command::new(std::env::current_exe()?)
+        .args(["--exact", "requests_are_refused_where_valgrind_would_ignore_them"])
+        .env("PATH", std::env::join_paths(folders)?)
+        .output()?;
+    ensure!(!output.status.success(), "{script} gave a number");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// An old Valgrind under the version of one that has requests: it ignores them
+/// and counts the whole program, which the canary must find out.
+fn lies() -> Result<()> {
+    let real = std::env::var("PATH")?;
+    let text = with_valgrind(&format!(
+        "#!/bin/sh\nPATH='{real}'\n[ \"$1\" = --version ] && exec echo valgrind-3.22.0\n\
+         for a; do shift; [ \"$a\" = --instr-at-start=no ] || set -- \"$@\" \"$a\"; done\n\
+         exec valgrind \"$@\"\n"
+    ))?;
+    ensure!(text.contains("does not tell the region from the rest"), "{text}");
+    Ok(())
+}
+
+fn others() -> Result<()> {
+    for (version, words) in [
+        ("echo valgrind-3.10.1", "valgrind 3.10 is too old"),
+        ("echo hello", "gave no version, but \"hello\""),
+        ("echo broken >&2; exit 1", "broken"),
+    ] {
+        let text = with_valgrind(&format!("#!/bin/sh\n{version}\n"))?;
+        ensure!(text.contains(words), "{version}: {text}");
     }
     Ok(())
 }
