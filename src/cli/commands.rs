@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
 use super::names::nearest;
@@ -48,6 +49,8 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 30)]
         top: usize,
     },
+    /// Say what this machine is, or (--determinism) which counts differ from run to run
+    Doctor(Doctor),
     /// Write a run in the format of another tool
     Export {
         /// The tool
@@ -103,6 +106,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Runs => runs(&out),
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
+        Command::Doctor(wanted) => doctor(&out, wanted),
         Command::Export { run, to, .. } => exchange::export(&out, run, to),
         Command::Import { from, run_id, .. } => exchange::import(&out, from, run_id.as_deref()),
     }

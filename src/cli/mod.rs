@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod env;
 mod events;
 mod exchange;

@@ -30,7 +30,7 @@ pub const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
 /// Sizes that never change while an image is open. All in bytes unless named otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Logarithm of the cluster size, within [`CLUSTER_BITS`].
+    /// Logarithm of the cluster size, 9 to 21.
     pub cluster_bits: u32,
     /// Logarithm of the refcount width in bits, 0 to 6.
     pub refcount_order: u32,

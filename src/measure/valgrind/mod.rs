@@ -1,8 +1,8 @@
 //! The meters that re-execute this program under Valgrind.
 //!
 //! Each party of a scenario runs in a process of its own, in a world without
-//! chance ([`world`]); what a region takes is told apart by requests to
-//! Valgrind, or as the difference of two snapshots of its totals ([`roi`]).
+//! chance (`world`); what a region takes is told apart by requests to
+//! Valgrind, or as the difference of two snapshots of its totals (`roi`).
 //! Children run ahead on several processors ([`Counter`]) while outcomes are
 //! taken one at a time.
 //!
