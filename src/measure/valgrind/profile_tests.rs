@@ -79,7 +79,7 @@ fn says_what_is_wrong_with_a_file() {
     assert!(error(&OLD[..cut]).contains("cut short"));
     assert!(error(&CALLS[..CALLS.len() - 12]).contains("cut short"));
     assert!(error(&OLD.replace("7 10", "7 11")).contains("add up to 22, but it states 21"));
-    assert!(error(&OLD.replace("7 10", "7 x")).contains("line 12: \"x\" is not a count"));
+    assert!(error(&OLD.replace("7 10", "7 x")).contains("line 13: \"x\" is not a count"));
     assert!(error(&OLD.replace("7 10", "7 1 0")).contains("2 counts for 1 events"));
     assert!(error("").contains("names no events"));
     assert!(error("hello, world").contains("not understood"));
