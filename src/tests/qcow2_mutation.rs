@@ -117,6 +117,9 @@ fn values(scene: &Scene, field: &Field) -> Vec<u64> {
     for place in &scene.places {
         values.extend([*place, place | 1 << 63, place | 1 << 62, place + 8]);
     }
+    values.iter_mut().for_each(|value| *value &= u64::MAX >> (64 - 8 * field.len));
+    values.sort_unstable();
+    values.dedup();
     values
 }
 

@@ -309,10 +309,10 @@ impl Image {
             if !matches!(state.refs.block(index * per_block), Ok(Some(_))) {
                 continue;
             }
-            for cluster in index * per_block..(index + 1) * per_block {
-                match state.refs.get(file, cluster) {
-                    Ok(0) => {}
-                    Ok(stored) => body(cluster, stored),
+            let per_slice = state.refs.per_slice();
+            for key in index * per_block / per_slice..(index + 1) * per_block / per_slice {
+                match state.refs.counts_of(file, key, &mut body) {
+                    Ok(()) => {}
                     // A block past the end of the file was reported with its table entry.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                     Err(error) => return Err(error),
