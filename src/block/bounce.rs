@@ -312,3 +312,95 @@ impl<'a> Source<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::io::Fallocate;
+    use crate::block::mem::file::MemFile;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::thread::{self, ThreadId};
+
+    /// A file that sees whether a block is changed between someone's read
+    /// of it and their write, and gives others every chance to do so.
+    struct Watch {
+        file: MemFile,
+        writers: AtomicUsize,
+        changing: Mutex<Option<ThreadId>>,
+        disturbed: AtomicBool,
+    }
+
+    impl Watch {
+        fn call(&self, opens: bool) {
+            let me = thread::current().id();
+            let mut changing = lock(&self.changing);
+            if changing.is_some_and(|other| other != me) {
+                self.disturbed.store(true, SeqCst);
+            }
+            *changing = opens.then_some(me);
+        }
+    }
+
+    impl FileIo for Watch {
+        fn preadv(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+            self.call(true);
+            while self.writers.load(SeqCst) < 2 {
+                thread::yield_now();
+            }
+            (0..500).for_each(|_| thread::yield_now());
+            self.file.preadv(bufs, offset)
+        }
+
+        fn pwritev(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+            self.call(false);
+            self.file.pwritev(bufs, offset)
+        }
+
+        fn fallocate(&self, how: Fallocate, offset: u64, len: u64) -> io::Result<()> {
+            self.file.fallocate(how, offset, len)
+        }
+
+        fn fdatasync(&self) -> io::Result<()> {
+            self.file.fdatasync()
+        }
+
+        fn truncate(&self, len: u64) -> io::Result<()> {
+            self.file.truncate(len)
+        }
+
+        fn size(&self) -> io::Result<u64> {
+            self.file.size()
+        }
+
+        fn alignment(&self) -> Alignment {
+            self.file.alignment()
+        }
+    }
+
+    #[test]
+    fn nobody_writes_between_the_read_and_the_write_of_a_block() {
+        let align = Alignment::new(512, 4096).expect("powers of two");
+        let watch = Watch {
+            file: MemFile::new().with_alignment(align),
+            writers: AtomicUsize::new(0),
+            changing: Mutex::new(None),
+            disturbed: AtomicBool::new(false),
+        };
+        let bounce = Bounce::new(align, 0);
+        thread::scope(|scope| {
+            for part in 0..2u8 {
+                let (watch, bounce) = (&watch, &bounce);
+                scope.spawn(move || {
+                    watch.writers.fetch_add(1, SeqCst);
+                    let data = [part + 1; 512];
+                    let offset = u64::from(part) * 512;
+                    bounce.write(watch, &[IoSlice::new(&data)], offset)
+                });
+            }
+        });
+        assert!(!watch.disturbed.load(SeqCst));
+        let mut bytes = [0; 1024];
+        watch.file.content().read(&mut bytes, 0);
+        assert_eq!((bytes[0], bytes[1023]), (1, 2), "neither lost the other's bytes");
+    }
+}

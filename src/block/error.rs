@@ -66,6 +66,12 @@ impl Error {
         Self { source: Some(source), ..Self::new(kind, message) }
     }
 
+    /// An [`ErrorKind::Missing`] that keeps the errno of `source`: the system
+    /// lacks what was asked for.
+    pub fn missing(message: impl Into<String>, source: io::Error) -> Self {
+        Self { source: Some(source), ..Self::new(ErrorKind::Missing, message) }
+    }
+
     /// Adds the file concerned.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<PathBuf>) -> Self {

@@ -6,6 +6,7 @@
 //! written against it.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::sync::Arc;
 
 use super::align::Alignment;
 
@@ -43,6 +44,36 @@ pub trait FileIo: Send + Sync {
 
     /// What the calls above demand of offsets, lengths and addresses.
     fn alignment(&self) -> Alignment;
+}
+
+impl<I: FileIo + ?Sized> FileIo for Arc<I> {
+    fn preadv(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        (**self).preadv(bufs, offset)
+    }
+
+    fn pwritev(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        (**self).pwritev(bufs, offset)
+    }
+
+    fn fallocate(&self, how: Fallocate, offset: u64, len: u64) -> io::Result<()> {
+        (**self).fallocate(how, offset, len)
+    }
+
+    fn fdatasync(&self) -> io::Result<()> {
+        (**self).fdatasync()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        (**self).truncate(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+
+    fn alignment(&self) -> Alignment {
+        (**self).alignment()
+    }
 }
 
 /// Repeats `call` while it is interrupted by a signal.
@@ -127,8 +158,14 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENODEV))
 }
 
-/// How zeroes are written where no `fallocate` makes them.
-pub(crate) type WriteZeroes<'a> = &'a dyn Fn(&[u8], u64) -> io::Result<()>;
+/// What is needed where no `fallocate` makes zeroes.
+#[derive(Clone, Copy)]
+pub(crate) struct ByHand<'a> {
+    /// Writes bytes at an offset.
+    pub write: &'a dyn Fn(&[u8], u64) -> io::Result<()>,
+    /// The length of the file.
+    pub size: &'a dyn Fn() -> io::Result<u64>,
+}
 
 /// Makes a range read as zeroes and keeps it reserved, by the best way that
 /// the file system has; grows the file to cover it.
@@ -136,10 +173,10 @@ pub(crate) fn zero_range(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     match retry(|| io.fallocate(Fallocate::Zero, offset, len)) {
-        Err(error) if is_unsupported(&error) => zero_by_hole(io, offset, len, write),
+        Err(error) if is_unsupported(&error) => zero_by_hole(io, offset, len, by_hand),
         other => other,
     }
 }
@@ -149,12 +186,12 @@ pub(crate) fn zero_by_hole(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     let holed = retry(|| io.fallocate(Fallocate::Punch, offset, len))
         .and_then(|()| retry(|| io.fallocate(Fallocate::Allocate, offset, len)));
     match holed {
-        Err(error) if is_unsupported(&error) => write_zeroes(offset, len, write),
+        Err(error) if is_unsupported(&error) => write_zeroes(offset, len, by_hand),
         other => other,
     }
 }
@@ -165,24 +202,44 @@ pub(crate) fn punch_range(
     io: &(impl FileIo + ?Sized),
     offset: u64,
     len: u64,
-    write: WriteZeroes<'_>,
+    by_hand: ByHand<'_>,
 ) -> io::Result<()> {
     match retry(|| io.fallocate(Fallocate::Punch, offset, len)) {
         Err(error) if is_unsupported(&error) => {
-            let len = io.size()?.saturating_sub(offset).min(len);
-            write_zeroes(offset, len, write)
+            let len = (by_hand.size)()?.saturating_sub(offset).min(len);
+            write_zeroes(offset, len, by_hand)
         }
         other => other,
     }
 }
 
 /// Writes zeroes, the last way to get them.
-fn write_zeroes(offset: u64, len: u64, write: WriteZeroes<'_>) -> io::Result<()> {
+fn write_zeroes(offset: u64, len: u64, by_hand: ByHand<'_>) -> io::Result<()> {
     let mut done = 0;
     while done < len {
         let piece = (len - done).min(ZEROES.0.len() as u64) as usize;
-        write(&ZEROES.0[..piece], offset + done)?;
+        (by_hand.write)(&ZEROES.0[..piece], offset + done)?;
         done += piece as u64;
     }
     Ok(())
+}
+
+/// A result as the kernel's queues give it: bytes, or a negated errno.
+pub(crate) fn raw_result(result: io::Result<usize>) -> i32 {
+    match result {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
+    }
+}
+
+/// Zeroes a range in the ways that are left when `fallocate` has no mode for
+/// `how`: 0 or a negated errno.
+pub(crate) fn zero_otherwise(io: &impl FileIo, how: Fallocate, offset: u64, len: u64) -> i32 {
+    let by_hand =
+        ByHand { write: &|data, at| write_full(io, &[IoSlice::new(data)], at), size: &|| io.size() };
+    let result = match how {
+        Fallocate::Punch => punch_range(io, offset, len, by_hand),
+        Fallocate::Zero | Fallocate::Allocate => zero_by_hole(io, offset, len, by_hand),
+    };
+    raw_result(result.map(|()| 0))
 }

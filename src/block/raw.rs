@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::bounce::Bounce;
 use super::error::{Error, Result};
-use super::io::{Fallocate, FileIo, punch_range, read_full, retry, write_full, zero_range};
+use super::io::{ByHand, Fallocate, FileIo, punch_range, read_full, retry, write_full, zero_range};
 use super::storage::Storage;
 use super::sys::file::{BlockFile, FileOptions};
 
@@ -83,14 +83,20 @@ impl<I: FileIo> IoStorage<I> {
     }
 
     fn zeroing(&self, how: Fallocate, offset: u64, len: u64) -> io::Result<()> {
-        let write = |data: &[u8], at: u64| match &self.bounce {
-            Some(bounce) => bounce.write_in_change(&self.io, data, at),
-            None => write_full(&self.io, &[IoSlice::new(data)], at),
+        let by_hand = ByHand {
+            write: &|data, at| match &self.bounce {
+                Some(bounce) => bounce.write_in_change(&self.io, data, at),
+                None => write_full(&self.io, &[IoSlice::new(data)], at),
+            },
+            size: &|| match &self.bounce {
+                Some(bounce) => Ok(bounce.len()),
+                None => self.io.size(),
+            },
         };
         let change = || match how {
             Fallocate::Allocate => retry(|| self.io.fallocate(how, offset, len)),
-            Fallocate::Punch => punch_range(&self.io, offset, len, &write),
-            Fallocate::Zero => zero_range(&self.io, offset, len, &write),
+            Fallocate::Punch => punch_range(&self.io, offset, len, by_hand),
+            Fallocate::Zero => zero_range(&self.io, offset, len, by_hand),
         };
         match &self.bounce {
             _ if len == 0 => Ok(()),

@@ -188,26 +188,49 @@ thread_local! {
 }
 
 /// Runs `f` on this thread's counters; nothing is counted while they are torn down.
+#[inline]
 fn with_mine(f: impl FnOnce(&Block)) {
     let _ = MINE.try_with(|mine| f(&mine.get_or_init(Mine::enlist).0));
 }
 
 /// One more, by a plain load and store: the owner is the only writer.
+#[inline]
 fn bump(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
 /// Counts one system call.
+#[inline]
 pub(crate) fn count(call: Call) {
     with_mine(|mine| bump(&mine.calls[call as usize], 1));
 }
 
+/// Counts a system call that read `bytes`, at once.
+#[inline]
+pub(crate) fn count_read_call(bytes: u64) {
+    with_mine(|mine| {
+        bump(&mine.calls[Call::Read as usize], 1);
+        bump(&mine.read, bytes);
+    });
+}
+
+/// Counts a system call that wrote `bytes`, at once.
+#[inline]
+pub(crate) fn count_write_call(bytes: u64) {
+    with_mine(|mine| {
+        bump(&mine.calls[Call::Write as usize], 1);
+        bump(&mine.written, bytes);
+    });
+}
+
 /// Counts bytes that a read delivered.
+#[inline]
 pub(crate) fn count_read(bytes: u64) {
     with_mine(|mine| bump(&mine.read, bytes));
 }
 
 /// Counts bytes that a write took.
+#[inline]
 pub(crate) fn count_written(bytes: u64) {
     with_mine(|mine| bump(&mine.written, bytes));
 }

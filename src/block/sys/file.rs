@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::counters::{Call, count, count_read, count_written};
+use super::counters::{Call, count, count_read_call, count_write_call};
 use crate::block::align::Alignment;
 use crate::block::error::{Error, ErrorKind, Result};
 use crate::block::io::{Fallocate, FileIo};
@@ -182,7 +182,6 @@ fn signed(value: u64) -> io::Result<i64> {
 impl FileIo for BlockFile {
     fn preadv(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
         let offset = signed(offset)?;
-        count(Call::Read);
         let result = if let [buf] = bufs {
             // SAFETY: the slice is ours to write and as long as said.
             unsafe { libc::pread64(self.raw_fd(), buf.as_mut_ptr().cast(), buf.len(), offset) }
@@ -191,14 +190,13 @@ impl FileIo for BlockFile {
             // SAFETY: an IoSliceMut has the layout of an iovec, and its bytes are ours to write.
             unsafe { libc::preadv64(self.raw_fd(), bufs.as_ptr().cast(), slices, offset) }
         };
-        let read = check(result as i64)?;
-        count_read(read);
-        Ok(read as usize)
+        // -1 moved nothing.
+        count_read_call(u64::try_from(result).unwrap_or(0));
+        Ok(check(result as i64)? as usize)
     }
 
     fn pwritev(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let offset = signed(offset)?;
-        count(Call::Write);
         let result = if let [buf] = bufs {
             // SAFETY: the slice is readable and as long as said.
             unsafe { libc::pwrite64(self.raw_fd(), buf.as_ptr().cast(), buf.len(), offset) }
@@ -207,9 +205,8 @@ impl FileIo for BlockFile {
             // SAFETY: an IoSlice has the layout of an iovec, and its bytes are readable.
             unsafe { libc::pwritev64(self.raw_fd(), bufs.as_ptr().cast(), slices, offset) }
         };
-        let written = check(result as i64)?;
-        count_written(written);
-        Ok(written as usize)
+        count_write_call(u64::try_from(result).unwrap_or(0));
+        Ok(check(result as i64)? as usize)
     }
 
     fn fallocate(&self, how: Fallocate, offset: u64, len: u64) -> io::Result<()> {

@@ -9,6 +9,10 @@
 //! - [`uring`]: one io_uring.
 //! - [`eventfd`]: the counter that tells of completions.
 
+pub mod aio;
 pub mod counters;
+pub mod eventfd;
 pub mod file;
 pub mod mem;
+pub mod slab;
+pub mod uring;

@@ -35,7 +35,7 @@ fn req_01_sizes_outside_their_bounds() {
 #[test]
 fn req_02_tables_that_are_not_there() {
     refused(56, &0_u32.to_be_bytes(), Corrupt);
-    for offset in [0_u64, 7, 65537, 1 << 40, u64::MAX, u64::MAX & !0xffff] {
+    for offset in [0_u64, 7, 65537, 1 << 40, u64::MAX, !0xffff_u64] {
         refused(48, &offset.to_be_bytes(), Corrupt);
         refused(40, &offset.to_be_bytes(), Corrupt);
     }

@@ -1,0 +1,128 @@
+//! The engine that has no queue in the kernel: each operation is one system
+//! call, done before its submission returns.
+//!
+//! Neighbours: `queue` does all but the calls; `io` is what they are made on,
+//! so that the same driver serves real files and files in memory.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use super::align::Alignment;
+use super::error::Result;
+use super::io::{Fallocate, FileIo, raw_result, zero_otherwise};
+use super::op::OpKind;
+use super::queue::{Driver, Queue, Raw, check_depth, sealed::Sealed};
+use super::sys::eventfd::EventFd;
+use super::sys::file::BlockFile;
+use super::sys::slab::Slab;
+
+/// An engine of `preadv`, `pwritev`, `fallocate` and `fdatasync`.
+pub type SyncEngine = Queue<SyncDriver<Arc<BlockFile>>>;
+
+impl SyncEngine {
+    /// An engine for up to `depth` operations on `file`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a depth that no queue has.
+    pub fn open(file: Arc<BlockFile>, depth: u32) -> Result<Self> {
+        Ok(Self::new(SyncDriver::new(file, depth)?))
+    }
+}
+
+/// Does each attempt at once.
+#[derive(Debug)]
+pub struct SyncDriver<I> {
+    io: I,
+    depth: u32,
+    ready: VecDeque<Raw>,
+    event: Option<EventFd>,
+}
+
+impl<I: FileIo> SyncDriver<I> {
+    /// A driver for up to `depth` operations on `io`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a depth that no queue has.
+    pub fn new(io: I, depth: u32) -> Result<Self> {
+        check_depth(depth)?;
+        Ok(Self { io, depth, ready: VecDeque::with_capacity(depth as usize), event: None })
+    }
+
+    /// What it does its calls on.
+    pub fn io(&self) -> &I {
+        &self.io
+    }
+}
+
+/// Does the next attempt of a slot: bytes, or a negated errno.
+pub(crate) fn attempt(io: &impl FileIo, slab: &mut Slab, slot: u32) -> i32 {
+    let (offset, len) = slab.range(slot);
+    raw_result(match slab.kind(slot) {
+        OpKind::Read => {
+            let (slices, offset) = slab.read_slices(slot);
+            io.preadv(slices, offset)
+        }
+        OpKind::Write => {
+            let (slices, offset) = slab.write_slices(slot);
+            io.pwritev(slices, offset)
+        }
+        OpKind::WriteZeroes => io.fallocate(Fallocate::Zero, offset, len).map(|()| 0),
+        OpKind::Discard => io.fallocate(Fallocate::Punch, offset, len).map(|()| 0),
+        OpKind::Flush => io.fdatasync().map(|()| 0),
+    })
+}
+
+impl<I> Sealed for SyncDriver<I> {}
+
+impl<I: FileIo> Driver for SyncDriver<I> {
+    fn push(&mut self, slab: &mut Slab, slot: u32) {
+        let result = attempt(&self.io, slab, slot);
+        self.ready.push_back(Raw { slot, result });
+    }
+
+    fn submit(&mut self, _: &mut Slab) -> Result<()> {
+        if let (Some(event), false) = (&self.event, self.ready.is_empty()) {
+            event.signal();
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, _: &mut Slab) -> Result<Option<Raw>> {
+        Ok(self.ready.pop_front())
+    }
+
+    fn wait(&mut self, _: &mut Slab, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32 {
+        let how = kind.fallocate().unwrap_or(Fallocate::Zero);
+        zero_otherwise(&self.io, how, offset, len)
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.io.alignment()
+    }
+
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
+        if self.event.is_none() {
+            self.event = Some(EventFd::new()?);
+        }
+        existing(&self.event)
+    }
+}
+
+/// The descriptor of an eventfd that was just made.
+pub(crate) fn existing(event: &Option<EventFd>) -> Result<BorrowedFd<'_>> {
+    match event {
+        Some(event) => Ok(event.as_fd()),
+        None => Err(super::error::Error::new(super::error::ErrorKind::Missing, "no eventfd")),
+    }
+}

@@ -1,0 +1,269 @@
+//! A raw disk over any engine: requests of a guest, at any alignment, within
+//! the disk's capacity.
+//!
+//! Where the file demands more than the guest keeps to (direct I/O), requests
+//! go through aligned buffers, and partial blocks are read, changed and
+//! written while no other write to them is in flight. The guest sees none of
+//! that, nor a length rounded up.
+//!
+//! Neighbours: `engine` is below and is what it offers; `disk_jobs` keeps the
+//! requests that are not passed on as they are.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::align::Alignment;
+use super::disk_jobs::{Job, Jobs, Next};
+use super::engine::{Engine, Refused};
+use super::error::{Error, ErrorKind, Result};
+use super::io::{FileIo, retry};
+use super::op::{Completion, Op, OpKind};
+
+/// A disk of fixed capacity over an engine.
+pub struct RawDisk<E: Engine> {
+    engine: E,
+    file: Arc<dyn FileIo>,
+    capacity: u64,
+    align: Alignment,
+    jobs: Jobs,
+    /// Operations to pass on together.
+    batch: Vec<Op>,
+    /// Completions of the engine, to be looked at.
+    arrived: Vec<Completion>,
+    /// Completions for the caller.
+    done: VecDeque<Completion>,
+}
+
+impl<E: Engine> RawDisk<E> {
+    /// A disk with the content and the length of `file`, which is the file
+    /// that `engine` works on.
+    ///
+    /// # Errors
+    ///
+    /// With errno, where the length cannot be had.
+    pub fn new(engine: E, file: Arc<dyn FileIo>) -> Result<Self> {
+        let capacity = retry(|| file.size())
+            .map_err(|error| Error::io("cannot find the capacity of the disk", error))?;
+        let (align, depth) = (engine.alignment(), engine.depth());
+        Ok(Self {
+            engine,
+            file,
+            capacity,
+            align,
+            jobs: Jobs::new(align, if align.is_none() { 0 } else { depth }),
+            batch: Vec::with_capacity(depth),
+            arrived: Vec::with_capacity(depth),
+            done: VecDeque::with_capacity(depth),
+        })
+    }
+
+    /// Capacity in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Whether operations go to the engine as they are.
+    fn passes(&self) -> bool {
+        self.align.is_none()
+    }
+
+    fn check(&self, op: &Op) -> Result<()> {
+        op.check()?;
+        if op.offset + op.len <= self.capacity {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("{} bytes end past the disk's {}", op.len, self.capacity),
+        )
+        .with_guest(op.offset))
+    }
+
+    fn admit(&self, ops: &[Op]) -> Result<()> {
+        ops.iter().try_for_each(|op| self.check(op))?;
+        if self.passes() {
+            return Ok(());
+        }
+        let free = self.depth() - self.in_flight();
+        if ops.len() > free {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("no room for {} operations, the disk has {free} left", ops.len()),
+            ));
+        }
+        for (index, op) in ops.iter().enumerate() {
+            let twice = ops[..index].iter().any(|other| other.tag == op.tag);
+            if twice || self.jobs.has_tag(op.tag) {
+                return Err(Error::new(ErrorKind::Busy, format!("tag {} is in flight already", op.tag)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every job that can start, with one submission.
+    fn start_jobs(&mut self) {
+        while let Some((number, next)) = self.jobs.start_next() {
+            self.go_on(number, next);
+        }
+        if let Err(error) = self.engine.submit_batch(&mut self.batch) {
+            // Tags are our own and there is room, so this does not happen.
+            let errno = error.errno().unwrap_or(libc::EIO);
+            for op in std::mem::take(&mut self.batch) {
+                let number = op.tag as usize;
+                self.finish(number, (-errno).into(), Some(op));
+            }
+        }
+    }
+
+    fn go_on(&mut self, number: usize, next: Next) {
+        match next {
+            Next::Submit(op) => self.batch.push(op),
+            Next::Done(result) => self.finish(number, result, None),
+        }
+    }
+
+    /// Ends a job; `passed` is the operation that the engine gave back.
+    fn finish(&mut self, number: usize, result: i64, passed: Option<Op>) {
+        if let Some(job) = self.jobs.end(number) {
+            let result = match self.keep_length(&job, result) {
+                Ok(()) => result,
+                Err(errno) => (-errno).into(),
+            };
+            self.done.push_back(job.complete(result, passed.map(Op::into_buffers)));
+        }
+    }
+
+    /// Gives the file its length back, where writing its last, partial block
+    /// made it longer.
+    fn keep_length(&self, job: &Job, result: i64) -> std::result::Result<(), i32> {
+        let overhangs = job.kind() == OpKind::Write && job.span().end > self.capacity;
+        if result < 0 || !overhangs {
+            return Ok(());
+        }
+        retry(|| self.file.truncate(self.capacity)).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+    }
+
+    /// Looks at what the engine completed.
+    fn settle(&mut self) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for completion in arrived.drain(..) {
+            let number = completion.tag as usize;
+            let next = self.jobs.advance(number, completion);
+            self.go_on(number, next);
+        }
+        self.arrived = arrived;
+        self.start_jobs();
+    }
+
+    /// Takes what the engine has completed, until nothing comes of it at once.
+    fn progress(&mut self) -> Result<()> {
+        loop {
+            let taken = self.engine.reap_many(&mut self.arrived, usize::MAX)?;
+            if taken == 0 {
+                return Ok(());
+            }
+            self.settle();
+        }
+    }
+}
+
+impl<E: Engine> Engine for RawDisk<E> {
+    fn depth(&self) -> usize {
+        self.engine.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        match self.passes() {
+            true => self.engine.in_flight(),
+            false => self.jobs.len() + self.done.len(),
+        }
+    }
+
+    /// None: the disk takes what the guest asks.
+    fn alignment(&self) -> Alignment {
+        Alignment::NONE
+    }
+
+    fn submit(&mut self, op: Op) -> std::result::Result<(), Box<Refused>> {
+        if let Err(error) = self.admit(std::slice::from_ref(&op)) {
+            return Err(Box::new(Refused { error, op }));
+        }
+        if self.passes() {
+            return self.engine.submit(op);
+        }
+        self.jobs.add(op);
+        self.start_jobs();
+        Ok(())
+    }
+
+    fn submit_batch(&mut self, ops: &mut Vec<Op>) -> Result<()> {
+        self.admit(ops)?;
+        if self.passes() {
+            return self.engine.submit_batch(ops);
+        }
+        for op in ops.drain(..) {
+            self.jobs.add(op);
+        }
+        self.start_jobs();
+        Ok(())
+    }
+
+    fn reap(&mut self) -> Result<Option<Completion>> {
+        if self.passes() {
+            return self.engine.reap();
+        }
+        if self.done.is_empty() {
+            self.progress()?;
+        }
+        Ok(self.done.pop_front())
+    }
+
+    fn reap_many(&mut self, out: &mut Vec<Completion>, max: usize) -> Result<usize> {
+        if self.passes() {
+            return self.engine.reap_many(out, max);
+        }
+        self.progress()?;
+        let count = self.done.len().min(max);
+        out.extend(self.done.drain(..count));
+        Ok(count)
+    }
+
+    fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        if self.passes() {
+            return self.engine.wait(n, out);
+        }
+        if n > self.in_flight() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("cannot wait for {n} completions of {} operations", self.in_flight()),
+            ));
+        }
+        let mut left = n;
+        loop {
+            left -= self.reap_many(out, left)?;
+            if left == 0 {
+                return Ok(());
+            }
+            self.engine.wait(1, &mut self.arrived)?;
+            self.settle();
+        }
+    }
+
+    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
+        self.engine.notifier()
+    }
+}
+
+impl<E: Engine> Drop for RawDisk<E> {
+    fn drop(&mut self) {
+        // Writes that read first are carried out; where the engine fails, it
+        // keeps the buffers itself.
+        while self.jobs.len() > 0 {
+            if self.engine.wait(1, &mut self.arrived).is_err() {
+                break;
+            }
+            self.settle();
+        }
+    }
+}
