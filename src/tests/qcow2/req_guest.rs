@@ -3,10 +3,13 @@
 //! Neighbours: `image` makes images. Requests in flight belong to the engines;
 //! here are the parts that the metadata's owner has in them.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
-use wallgrind::block::qcow2::{CreateOptions, GuestOffset, Image, OpenOptions, Source};
-use wallgrind::block::{FileOptions, FileStorage, MemStorage, Storage};
+use wallgrind::block::qcow2::{CreateOptions, GuestOffset, Image, OpenOptions, Parts, Source};
+use wallgrind::block::{FileOptions, FileStorage, MemStorage, Result, Storage};
 
 use super::image::*;
 
@@ -40,24 +43,101 @@ fn req_36_host_clusters_outlive_reads_in_flight() {
     assert_clean(&image);
 }
 
+/// Storage whose next write waits until the test lets it go on.
+struct Held {
+    inner: MemStorage,
+    hold: Arc<AtomicBool>,
+    started: Sender<()>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+impl Storage for Held {
+    fn readv_at(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
+        self.inner.readv_at(bufs, offset)
+    }
+
+    fn writev_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> Result<()> {
+        if self.hold.swap(false, Ordering::SeqCst) {
+            self.started.send(()).expect("the test listens");
+            self.go_on.lock().expect("not poisoned").recv().expect("the test answers");
+        }
+        self.inner.writev_at(bufs, offset)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.punch(offset, len)
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.write_zeroes(offset, len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.allocate(offset, len)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.inner.sync()
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.inner.set_len(len)
+    }
+}
+
+/// While one write that allocates is held in the middle: one to an allocated cluster and a read go
+/// through, and one to the same cluster waits, so that neither loses its bytes.
 #[test]
 fn req_37_requests_to_one_cluster_are_in_order() {
+    let file = made(|options| options.cluster_size = 4096);
+    writable(&file).write(0, &[1; 4096]).expect("write");
+    let (started, starts) = channel();
+    let (release, go_on) = channel();
+    let hold = Arc::new(AtomicBool::new(false));
+    let (inner, go_on) = (store(&file), Mutex::new(go_on));
+    let held = Held { inner, hold: Arc::clone(&hold), started, go_on };
+    let parts = Parts { file: Box::new(held), data: None, backing: None };
+    let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
+    hold.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let image = &image;
+        scope.spawn(|| image.write(8192, &[2; 512]).expect("first"));
+        starts.recv().expect("started");
+        let second = scope.spawn(|| image.write(8192 + 512, &[3; 512]).expect("second"));
+        image.write(0, &[4; 512]).expect("elsewhere");
+        assert_eq!(read(image, 0, 513)[511..], [4, 1]);
+        // Time for the second to go wrong, if it does not wait.
+        (0..10_000).take_while(|_| !second.is_finished()).for_each(|_| std::thread::yield_now());
+        release.send(()).expect("release");
+    });
+    assert_eq!(read(&image, 8192, 1025)[510..], [vec![2; 2], vec![3; 512], vec![0]].concat());
+    assert_clean(&image);
+}
+
+#[test]
+fn req_37_many_threads_allocate_the_same_clusters() {
     let file = made(|options| (options.cluster_size, options.size) = (4096, 1 << 20));
     let image = writable(&file);
-    // Sixteen threads allocate the same clusters; each owns some bytes of every one.
+    // Each of sixteen threads owns some bytes of every cluster.
     std::thread::scope(|scope| {
         for thread in 0..16_u64 {
             let image = &image;
             scope.spawn(move || {
                 for cluster in 0..64 {
-                    image.write(cluster * 4096 + thread * 256, &[thread as u8 + 1; 256]).expect("write");
+                    let at = cluster * 4096 + thread * 256;
+                    image.write(at, &[thread as u8 + 1; 256]).expect("write");
                 }
             });
         }
     });
     for cluster in 0..64 {
         let bytes = read(&image, cluster * 4096, 4096);
-        assert!(bytes.iter().enumerate().all(|(at, byte)| *byte as usize == at / 256 + 1), "{cluster}");
+        let right = bytes.iter().enumerate().all(|(at, byte)| *byte as usize == at / 256 + 1);
+        assert!(right, "{cluster}");
     }
     assert_clean(&image);
 }
@@ -136,7 +216,7 @@ fn req_40_direct_io_with_small_requests() {
             Box::new(MemStorage::load(&path).expect("load").with_alignment(alignment))
         }
     };
-    let parts = wallgrind::block::qcow2::Parts { file: storage, data: None, backing: None };
+    let parts = Parts { file: storage, data: None, backing: None };
     let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
     image.write(512, &[1; 512]).expect("write");
     image.write(70_000, &[2; 3]).expect("write");
