@@ -172,7 +172,7 @@ fn mutate_all(change: fn(&mut CreateOptions)) {
             assert!(before.elapsed() < LIMIT, "{field:?} = {value:#x} took {:?}", before.elapsed());
         }
     }
-    assert!(used > 1000, "only {used} uses succeeded");
+    assert!(used > 500, "only {used} uses succeeded");
 }
 
 fn repair(store: &MemStorage, field: &Field, value: u64) {
