@@ -6,6 +6,7 @@
 //! - [`engine`]: operations in, completions out; [`op`] has both, [`queue`]
 //!   what all engines share; [`engine_sync`], [`engine_aio`], [`engine_uring`]
 //!   and [`engine_mem`] are the engines; [`raw_disk`] is a disk over any.
+//! - [`qcow2`]: images of that format, over any storage.
 //! - [`io`]: single system calls and the loops that make them whole;
 //!   [`faults`] and [`faulty_driver`] make them fail on demand.
 //! - [`buf`], [`align`]: buffers, and the arithmetic of direct I/O.

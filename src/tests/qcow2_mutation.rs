@@ -117,6 +117,9 @@ fn values(scene: &Scene, field: &Field) -> Vec<u64> {
     for place in &scene.places {
         values.extend([*place, place | 1 << 63, place | 1 << 62, place + 8]);
     }
+    values.iter_mut().for_each(|value| *value &= u64::MAX >> (64 - 8 * field.len));
+    values.sort_unstable();
+    values.dedup();
     values
 }
 
@@ -169,7 +172,7 @@ fn mutate_all(change: fn(&mut CreateOptions)) {
             assert!(before.elapsed() < LIMIT, "{field:?} = {value:#x} took {:?}", before.elapsed());
         }
     }
-    assert!(used > 1000, "only {used} uses succeeded");
+    assert!(used > 500, "only {used} uses succeeded");
 }
 
 fn repair(store: &MemStorage, field: &Field, value: u64) {

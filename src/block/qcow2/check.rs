@@ -174,8 +174,13 @@ impl Image {
     fn count_entries(&self, words: &[u64], uses: Uses, counts: &mut Counts, report: &mut Report) {
         let times = uses.active + uses.inactive;
         let mut next = 0;
+        let end = self.geo.round_up(self.file_len.load(std::sync::atomic::Ordering::Acquire));
         for (index, entry) in self.entries(words).enumerate() {
             match entry::decode_l2(entry, &self.geo) {
+                // Not counted: refcounts that are built anew would have to reach that far.
+                Ok(cluster) if self.is_past(cluster, end) => {
+                    report.corruption(|| format!("L2 entry {index} past end of file"));
+                }
                 Err(fault) => report.corruption(|| format!("L2 entry {index}: {}", fault.text())),
                 Ok(Cluster::Compressed(compressed)) => {
                     let clusters = compressed.clusters(&self.geo);
@@ -203,6 +208,16 @@ impl Image {
         }
     }
 
+    /// Whether a cluster is said to be in the image file from `end` on.
+    fn is_past(&self, cluster: Cluster, end: u64) -> bool {
+        match cluster {
+            Cluster::Compressed(compressed) => compressed.host.0 >= end,
+            Cluster::Standard(standard) => {
+                !self.geo.data_file && standard.host.is_some_and(|host| host.0 >= end)
+            }
+        }
+    }
+
     /// The entries of an L2 table's words.
     pub(super) fn entries<'w>(&self, words: &'w [u64]) -> impl Iterator<Item = L2Entry> + 'w {
         let extended = self.geo.extended_l2;
@@ -213,7 +228,8 @@ impl Image {
 
     fn count_refcounts(&self, state: &State, found: &mut References, report: &mut Report) {
         let header = &state.header.header;
-        let bytes = u64::from(header.refcount_table_clusters) << self.geo.cluster_bits;
+        // As long as it was found to be, not as the header says: that may be anything.
+        let bytes = state.refs.table.len() as u64 * 8;
         self.count_range(&mut found.counts, header.refcount_table_offset, bytes);
         found.refcounts_broken |= state.refs.table.is_empty();
         let end = self.file_len.load(std::sync::atomic::Ordering::Acquire);
@@ -309,10 +325,10 @@ impl Image {
             if !matches!(state.refs.block(index * per_block), Ok(Some(_))) {
                 continue;
             }
-            for cluster in index * per_block..(index + 1) * per_block {
-                match state.refs.get(file, cluster) {
-                    Ok(0) => {}
-                    Ok(stored) => body(cluster, stored),
+            let per_slice = state.refs.per_slice();
+            for key in index * per_block / per_slice..(index + 1) * per_block / per_slice {
+                match state.refs.counts_of(file, key, &mut body) {
+                    Ok(()) => {}
                     // A block past the end of the file was reported with its table entry.
                     Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                     Err(error) => return Err(error),

@@ -174,6 +174,21 @@ impl Refcounts {
         Ok(slice.map_or(0, |slice| width::get(&slice.bytes, order, index)))
     }
 
+    /// Runs `body` for each cluster of slice `key` whose refcount is above 0.
+    pub fn counts_of(&mut self, file: &dyn Storage, key: u64, body: &mut impl FnMut(u64, u64)) -> Result<()> {
+        let (per, order) = (self.per_slice(), self.geo.refcount_order);
+        let Some(slice) = self.slice(file, key)? else {
+            return Ok(());
+        };
+        for index in 0..per {
+            match width::get(&slice.bytes, order, index as usize) {
+                0 => {}
+                count => body(key * per + index, count),
+            }
+        }
+        Ok(())
+    }
+
     /// Sets the refcount of `cluster`, whose block exists.
     pub fn set(&mut self, file: &dyn Storage, cluster: u64, value: u64) -> Result<()> {
         if value > self.geo.refcount_max() {

@@ -104,10 +104,8 @@ impl Image {
         let file = &*self.file;
         let mut counts = {
             let table = std::mem::take(&mut state.refs.table);
-            let clusters = std::mem::replace(&mut state.header.header.refcount_table_clusters, 0);
             let found = self.references(state, &mut Report::default());
             state.refs.table = table;
-            state.header.header.refcount_table_clusters = clusters;
             found?.counts
         };
         let size = self.geo.cluster_size();

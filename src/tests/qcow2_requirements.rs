@@ -1,0 +1,15 @@
+//! What a qcow2 implementation must survive, one test for each requirement,
+//! by its number.
+//!
+//! Neighbours: the other `qcow2_*` targets try the same at random.
+
+#[path = "qcow2/image.rs"]
+mod image;
+#[path = "qcow2/req_guest.rs"]
+mod req_guest;
+#[path = "qcow2/req_mapping.rs"]
+mod req_mapping;
+#[path = "qcow2/req_opening.rs"]
+mod req_opening;
+#[path = "qcow2/req_writing.rs"]
+mod req_writing;
