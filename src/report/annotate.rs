@@ -61,3 +61,29 @@ fn grouped(n: u64) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::annotate;
+    use crate::report::exchange::{Import, import};
+
+    #[test]
+    fn lists_the_functions_of_each_party_and_sums_up_the_rest() {
+        let files = Import { icounts: Some("x_client,1100\nx_server,9\n"), ..Import::default() };
+        let mut record = import(&files, &|_| Some("tls::x".into())).expect("a valid file").remove(0);
+        assert_eq!(annotate(&record, 2), None);
+        let functions =
+            [("[client] f", 1_000), ("[client] <a as b>::g", 75), ("[client] h", 25), ("[server] f", 9)];
+        record.functions = functions.map(|(name, n)| (name.to_string(), n)).into();
+        let text = annotate(&record, 2).expect("there are functions");
+        for line in [
+            "         1,100  100.0 %  client",
+            "         1,000   90.9 %  f",
+            "            75    6.8 %  <a as b>::g",
+            "            25    2.3 %  (1 more)",
+            "             9  100.0 %  server",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line:?} is missing in\n{text}");
+        }
+    }
+}

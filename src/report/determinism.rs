@@ -63,3 +63,27 @@ impl Determinism {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::determinism;
+    use crate::report::exchange::{Import, import};
+    use crate::store::Status;
+
+    #[test]
+    fn tells_equal_counts_from_others_and_from_none() {
+        let files = Import { icounts: Some("a_client,1\nb_client,2\nc_client,3\n"), ..Import::default() };
+        let mut records = import(&files, &|name| Some(name.to_string())).expect("a valid file");
+        records[1].notes.push("client: not deterministic: 2 to 4 in 3 runs; differs in f (by 2)".into());
+        records[2].status = Status::Failed("no key\nand more".into());
+        let found = determinism(&records);
+        assert_eq!((found.equal.len(), found.differing.len(), found.uncounted.len()), (1, 1, 1));
+        let text = found.report();
+        assert!(text.starts_with("differs    b (cachegrind): client: not deterministic: 2 to 4"), "{text}");
+        assert!(text.contains("no count   c (cachegrind): no key\n"), "{text}");
+        assert!(
+            text.ends_with("1 scenarios equal to the last digit, 1 differ, 1 without a count\n"),
+            "{text}"
+        );
+    }
+}
