@@ -199,6 +199,9 @@ impl Launcher {
             "--child-silent-after-fork=yes",
             "--main-stacksize=8388608",
             "--read-inline-info=no",
+            // Blocks that end at each branch are translated faster, and a
+            // child is mostly translation; the count is the same.
+            "--vex-guest-chase=no",
         ]
         .map(OsString::from)
         .into();

@@ -40,7 +40,8 @@ impl Settings {
         };
         let heap = mode == Mode::Dhat;
         let (options, cache_sim) = match name {
-            "dhat" => (Vec::new(), None),
+            // Of each block the places that lead to it are looked up for each snapshot.
+            "dhat" => (vec!["--num-callers=4".into()], None),
             _ => (simulation(wanted, method), wanted.cache_sim),
         };
         let ballast = if heap { BALLAST } else { 0 };
