@@ -1,0 +1,88 @@
+//! What the README shows must exist: scenarios, flags, targets, folders, and
+//! the lines of output in the form that the program prints.
+//!
+//! Neighbours: `layout` holds the README's map of modules and scripts.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use wallgrind::Suite;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// The words of the README, split where a name can end.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "`()|,;".contains(c)).filter(|word| !word.is_empty())
+}
+
+#[test]
+fn scenarios_that_are_shown_are_registered() {
+    let mut suite = Suite::new();
+    wallgrind::families::tls::register(&mut suite);
+    let scenarios = suite.finish().expect("a valid suite");
+    let names: BTreeSet<&str> = scenarios.iter().map(|s| s.id().as_str()).collect();
+    let readme = read("README.md");
+    let shown: Vec<&str> =
+        words(&readme).filter(|w| w.starts_with("tls::") && w.matches("::").count() == 2).collect();
+    assert!(shown.len() >= 9, "only {} scenarios are shown", shown.len());
+    for name in shown {
+        assert!(names.contains(name), "the README shows {name}, which is no scenario");
+    }
+}
+
+#[test]
+fn flags_that_are_named_are_taken() {
+    let sources = ["src/cli/args.rs", "src/cli/commands.rs", "src/cli/doctor.rs"].map(read).concat();
+    // Cargo's own, and what clap adds by itself.
+    let foreign = ["--bench", "--benches", "--test", "--open", "--bin", "--help"];
+    let readme = read("README.md");
+    let flags: BTreeSet<&str> = words(&readme).filter(|w| w.starts_with("--") && w.len() > 2).collect();
+    assert!(flags.len() > 5, "only {flags:?} were found");
+    for flag in flags.into_iter().filter(|flag| !foreign.contains(flag)) {
+        let field = flag.trim_start_matches('-').replace('-', "_");
+        let is_taken = sources.contains(&format!("{field}:")) || sources.contains(flag);
+        assert!(is_taken, "the README names {flag}, which nothing takes");
+    }
+}
+
+#[test]
+fn targets_and_folders_that_are_named_exist() {
+    let (readme, manifest) = (read("README.md"), read("Cargo.toml"));
+    let all: Vec<&str> = words(&readme).collect();
+    for pair in all.windows(2).filter(|pair| pair[0] == "--bench" || pair[0] == "--test") {
+        let target = pair[1];
+        let is_target = target.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit());
+        if is_target && pair[0] == "--bench" || target.contains('_') {
+            assert!(
+                manifest.contains(&format!("name = \"{target}\"")),
+                "{} {target}: no such target",
+                pair[0]
+            );
+        }
+    }
+    for folder in all.iter().filter(|w| w.starts_with("fixtures/") || w.starts_with(".ci/")) {
+        assert!(root().join(folder).exists(), "the README names {folder}");
+    }
+}
+
+#[test]
+fn lines_of_output_have_the_form_that_is_printed() {
+    let readme = read("README.md");
+    let lines: Vec<&str> =
+        readme.lines().filter(|l| l.starts_with("test ")).filter(|l| l.contains("bench:")).collect();
+    assert_eq!(lines.len(), 8);
+    for line in lines {
+        let (_, value) = line.split_once(" ... bench: ").expect("a measured trial");
+        let (number, rest) = value.split_once(' ').expect("a number and its unit");
+        assert!(number.replace(',', "").parse::<u64>().is_ok(), "{line}");
+        assert!(rest.starts_with("ns/iter (+/- ") || rest.starts_with("instructions/iter (+/- 0)"), "{line}");
+    }
+    assert_eq!(readme.matches("4 measured; 92 filtered out").count(), 2);
+}
