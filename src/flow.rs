@@ -13,11 +13,11 @@ mod setup;
 use std::process::ExitCode;
 
 use crate::cli::{self, Env, Role};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::measure;
-use crate::plan::Action;
+use crate::plan::{Action, Mode, Plan};
 use crate::scenario::{Scenario, Suite};
-use crate::trial;
+use crate::{sys, trial};
 
 /// Exit code of a failed trial and of a usage error, as libtest has it.
 const FAILED: u8 = 101;
@@ -53,6 +53,7 @@ fn flow(register: impl FnOnce(&mut Suite)) -> Result<ExitCode> {
     };
     let exe = std::env::current_exe().unwrap_or_default();
     let request = cli::resolve(&args, &Env::of_process(), &exe)?;
+    cap_features(&request.plan)?;
     let suite = cli::suite(&exe);
     let measures = request.plan.action == Action::Measure;
     setup::check_cpu(&request.plan)?;
@@ -67,4 +68,22 @@ fn flow(register: impl FnOnce(&mut Suite)) -> Result<ExitCode> {
             run::run(scenarios, request, suite, Some(state))
         }
     }
+}
+
+/// Starts anew with fewer processor features, if that is what the plan wants
+/// and the environment does not say so yet: providers look only once.
+///
+/// # Errors
+/// The process cannot be replaced.
+fn cap_features(plan: &Plan) -> Result<()> {
+    let wanted =
+        plan.walltime.valgrind_features && plan.mode == Mode::Walltime && plan.action == Action::Measure;
+    let Some(cap) = wanted.then(measure::valgrind::cap_features).flatten() else { return Ok(()) };
+    if std::env::var_os(cap.variable).is_some_and(|value| value == cap.value.as_str()) {
+        return Ok(());
+    }
+    let error = sys::restart_with(cap.variable, &cap.value);
+    Err(Error::new(Kind::Io, "this program cannot be started anew with fewer processor features")
+        .hint("leave --cpu-features at native")
+        .source(error))
 }

@@ -56,7 +56,11 @@ pub fn walltime(
     }
     let mut series = vec![whole_series(&taken)];
     series.extend(parties);
-    let notes = notes(&taken, scenario, &limits);
+    let mut notes = notes(&taken, scenario, &limits);
+    if settings.valgrind_features {
+        let cap = super::valgrind::cap_features();
+        notes.push(cap.map_or_else(|| "valgrind hides no feature of this processor".into(), |cap| cap.note));
+    }
     Ok(Outcome { series, throughput, facts, notes, functions: Vec::new() })
 }
 

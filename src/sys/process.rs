@@ -91,6 +91,17 @@ pub fn replace_self(arguments: &[OsString], temp_dir: Option<&OsStr>) -> io::Err
     command.args(arguments).exec()
 }
 
+/// Replaces this process by a fresh one with the same arguments and one
+/// variable more in its environment. Returns only when that fails.
+pub fn restart_with(variable: &str, value: &str) -> io::Error {
+    let mut command = Command::new(self_path());
+    let mut arguments = std::env::args_os();
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.args(arguments).env(variable, value).exec()
+}
+
 /// Points the temporary folder of this process and its children to `dir`.
 pub fn set_temp_dir(dir: &Path) {
     // SAFETY: the harness does this before it starts a thread, and asks in its

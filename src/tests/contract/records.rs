@@ -10,6 +10,7 @@ use crate::bench::{Bench, Ran, ran, statuses};
 crate::tests!(
     every_trial_has_one_and_only_good_ones_have_numbers,
     smoke_runs_and_lists_write_none,
+    fewer_processor_features_are_said_beside_every_number,
     processes_of_one_run_are_joined_and_retries_are_kept,
     the_command_lists_and_shows_runs,
     results_of_rustls_own_benchmark_come_in_and_go_out,
@@ -44,6 +45,19 @@ fn every_trial_has_one_and_only_good_ones_have_numbers() {
     }
     assert_eq!(records[1].status, Status::Failed("five is not four".into()));
     assert_eq!(records[5].params, [("sum".to_string(), "4".to_string())]);
+}
+
+fn fewer_processor_features_are_said_beside_every_number() {
+    let bench = Bench::new();
+    bench.run("good --bench --cpu-features valgrind").exits(0);
+    let records = bench.records();
+    assert_eq!(records.len(), 3);
+    for record in &records {
+        let said =
+            record.notes.iter().any(|n| n.contains("in aws-lc-rs only") || n.contains("hides no feature"));
+        assert!(said, "{}: {:?}", record.scenario, record.notes);
+    }
+    bench.run("good --bench --cpu-features many").exits(101).says("--cpu-features");
 }
 
 fn smoke_runs_and_lists_write_none() {
