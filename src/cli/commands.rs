@@ -16,7 +16,7 @@ use super::place;
 use super::term::{self, Color, Out, Term};
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Look};
-use crate::store::{Record, RunDir, Status};
+use crate::store::{Found, Record, RunDir, Status};
 
 /// Reads what benches recorded. To run them: cargo bench
 #[derive(Debug, Parser)]
@@ -121,15 +121,19 @@ fn default_out() -> PathBuf {
 /// One line a run: its name, when it began, its meters, and how its trials ended.
 fn runs(out: &Path) -> Result<()> {
     let mut text = String::new();
+    let mut all_faults = Vec::new();
     for run in run_names(out)? {
-        match RunDir::read(&out.join(&run)) {
-            Ok(records) if records.is_empty() => {}
-            Ok(records) => text.push_str(&run_line(&run, &records)),
+        match RunDir::scan(&out.join(&run)) {
+            Ok(found) if found.records.is_empty() && found.faults.is_empty() => {}
+            Ok(found) => {
+                text.push_str(&run_line(&run, &found.records));
+                all_faults.extend(found.faults);
+            }
             Err(error) => text.push_str(&format!("{run}  cannot be read: {error}\n")),
         }
     }
     Out::stdout().write(&text);
-    Ok(())
+    judge_faults(all_faults)
 }
 
 fn run_line(run: &str, records: &[Record]) -> String {
@@ -169,8 +173,8 @@ pub(super) fn run_names(out: &Path) -> Result<Vec<String>> {
 
 fn show(out: &Path, run: Option<&str>) -> Result<()> {
     let folder = folder_of(out, run)?;
-    let records = RunDir::read(&folder)?;
-    if records.is_empty() {
+    let Found { records, faults } = RunDir::scan(&folder)?;
+    if records.is_empty() && faults.is_empty() {
         return Err(Error::new(Kind::Io, format!("{} holds no records", folder.display()))
             .hint("wallgrind runs lists the runs that do"));
     }
@@ -178,7 +182,21 @@ fn show(out: &Path, run: Option<&str>) -> Result<()> {
     let mut stdout = Out::stdout();
     let color = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     stdout.write(&report::table(&records, Look { width: term.width(), color }));
-    Ok(())
+    judge_faults(faults)
+}
+
+/// What could not be read is said file by file, and fails the command, which
+/// has done what it could with the rest.
+pub(super) fn judge_faults(faults: Vec<Error>) -> Result<()> {
+    let count = faults.len();
+    for fault in faults {
+        term::say(&fault.report());
+    }
+    match count {
+        0 => Ok(()),
+        _ => Err(Error::new(Kind::Format, format!("{count} files of the run could not be read"))
+            .hint("remove them, or measure those trials again")),
+    }
 }
 
 /// The folder of a run, by its name or its path; of the latest when left out.

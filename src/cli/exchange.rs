@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::commands::{folder_of, run_names};
+use super::commands::{folder_of, judge_faults, run_names};
 use super::names::nearest;
 use super::term::{Out, say};
 use super::value;
@@ -27,7 +27,8 @@ const WALLTIME: &str = "walltime.csv";
 /// The run cannot be read, or the folder cannot be written.
 pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
     let folder = folder_of(out, Some(run))?;
-    let exported = exchange::export(&RunDir::read(&folder)?);
+    let found = RunDir::scan(&folder)?;
+    let exported = exchange::export(&found.records);
     make_dir(to)?;
     let mut written = Vec::new();
     for (name, text) in
@@ -50,7 +51,7 @@ pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
         .hint("its trials are those under tls:: that the reference has, in any mode"));
     }
     Out::stdout().write(&format!("{} and {} profiles in {}\n", written.join(", "), profiles, to.display()));
-    Ok(())
+    judge_faults(found.faults)
 }
 
 /// Writes the profiles that the run still has; gives how many. A run that was

@@ -90,7 +90,7 @@ fn turbo() -> String {
     parse::turbo(no_turbo.as_deref(), boost.as_deref()).into()
 }
 
-fn kernel() -> Facts<5> {
+fn kernel() -> Facts<6> {
     let aslr = parse::aslr(
         read("/proc/sys/kernel/randomize_va_space").as_deref(),
         read("/proc/self/personality").as_deref(),
@@ -100,6 +100,8 @@ fn kernel() -> Facts<5> {
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("os", read("/etc/os-release").and_then(|text| parse::os_name(&text))),
         ("aslr", aslr.map(Into::into)),
+        // They change the code that copies memory, for example.
+        ("glibc_tunables", Some(std::env::var("GLIBC_TUNABLES").unwrap_or_else(|_| "none".into()))),
         ("load_average_1min_tasks", read("/proc/loadavg").and_then(|text| parse::load(&text))),
         ("memory_bytes", memory.map(|n| n.to_string())),
     ]

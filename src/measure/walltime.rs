@@ -146,16 +146,20 @@ fn turn_facts(facts: &mut BTreeMap<String, String>, taken: &Yield, clock: &Clock
     facts.insert("turn_overhead_percent_of_whole".into(), format!("{:.3}", 100.0 * share));
 }
 
+/// Says that the least number of samples took the time; a run that was merely
+/// interrupted, with samples to spare, is not meant.
+fn beyond_budget(samples: usize, elapsed: Duration, limits: &Limits) -> Option<String> {
+    // No times but the budget: rows with the same note then share it.
+    let budget = limits.budget;
+    (samples <= limits.min_samples && elapsed > budget.mul_f64(1.25)).then(|| {
+        format!("{samples} samples, the least that was asked for, took longer than the budget of {budget:?}")
+    })
+}
+
 fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
     let mut notes = Vec::new();
     let (samples, elapsed) = (taken.samples.len(), Duration::from_nanos(taken.elapsed_ns));
-    if elapsed > limits.budget.mul_f64(1.25) {
-        // No times but the budget: rows with the same note then share it.
-        let budget = limits.budget;
-        notes.push(format!(
-            "{samples} samples, the least that was asked for, took longer than the budget of {budget:?}"
-        ));
-    }
+    notes.extend(beyond_budget(samples, elapsed, limits));
     if samples < FEW_SAMPLES {
         notes.push(format!("{samples} samples are too few for a 95 % interval"));
     }
@@ -174,4 +178,19 @@ fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
         notes.push("parties are stated, but the body is no pair: no time for each of them".into());
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_least_number_of_samples_excuses_an_overrun_of_the_budget() {
+        let budget = Duration::from_millis(100);
+        let limits = Limits { budget, shortest_ns: 1, min_samples: 10, max_samples: 99 };
+        let said = |samples, ms| beyond_budget(samples, Duration::from_millis(ms), &limits).is_some();
+        assert!(said(10, 126));
+        assert!(!said(10, 124), "a quarter more is tolerated");
+        assert!(!said(11, 500), "it was interrupted: there were samples to spare");
+    }
 }

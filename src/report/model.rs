@@ -173,7 +173,11 @@ fn row(record: &Record) -> Option<Row> {
     let state = match &record.status {
         Status::Ok => State::Measured(Box::new(figures(record)?)),
         Status::Failed(reason) => State::Unmeasured("failed", reason.clone()),
-        Status::TimedOut(reason) => State::Unmeasured("timed out", reason.clone()),
+        Status::TimedOut(reason) => {
+            // The words before it say so already.
+            let reason = reason.strip_prefix("timed out: ").unwrap_or(reason);
+            State::Unmeasured("timed out", reason.to_string())
+        }
         Status::Ignored(reason) => State::Unmeasured("ignored", reason.clone()),
     };
     let name = record.scenario.rsplit("::").next().unwrap_or_default().to_string();

@@ -165,7 +165,7 @@ fn legend(section: &Section) -> Vec<String> {
             if section.figures().any(|f| !f.parties.is_empty()) { "; parties as shares of it" } else { "" };
         let what = metric.replace('_', " ");
         return vec![format!(
-            "{what} of one iteration: median ± half of its 95 % interval{parties}; {better}"
+            "{what} of one iteration: median ± the longer side of its 95 % interval{parties}; {better}"
         )];
     }
     let what = if metric == unit.symbol() {

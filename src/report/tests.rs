@@ -95,7 +95,7 @@ fn is(records: &[Record], look: Look, expected: &str) {
 #[test]
 fn a_wide_terminal_shows_all() {
     let expected = "\
-wall time of one iteration: median ± half of its 95 % interval; parties as shares of it; lower is better
+wall time of one iteration: median ± the longer side of its 95 % interval; parties as shares of it; lower is better
   scenario              median  client  server  throughput
 tls::handshake
   ring_p256     412.3 ± 0.8 µs    73 %    27 %              attempt 2
@@ -114,8 +114,9 @@ tls::transfer
 fn a_narrow_terminal_drops_columns_and_then_stacks_names() {
     let expected = "\
 wall time of one iteration: median ±
-half of its 95 % interval; parties as
-shares of it; lower is better
+the longer side of its 95 % interval;
+parties as shares of it; lower is
+better
   scenario              median
 tls::handshake
   ring_p256     412.3 ± 0.8 µs

@@ -13,6 +13,7 @@ crate::tests!(
     fewer_processor_features_are_said_beside_every_number,
     processes_of_one_run_are_joined_and_retries_are_kept,
     the_command_lists_and_shows_runs,
+    a_bad_file_hides_no_good_one,
     results_of_rustls_own_benchmark_come_in_and_go_out,
 );
 
@@ -106,6 +107,18 @@ fn the_command_lists_and_shows_runs() {
     wallgrind("annotate good::frst").exits(101).says("did you mean good::first?");
     wallgrind("export rustls-ci first_run x").exits(101).says("has a name for");
     wallgrind("export other first_run x").exits(101).says("rustls-ci");
+}
+
+fn a_bad_file_hides_no_good_one() {
+    let bench = Bench::new();
+    bench.run("good::first --bench --run-id mixed").exits(0);
+    let run = bench.out().join("mixed");
+    std::fs::write(run.join("cut.json"), "{\"schema_version\":\"1.0\",\"run").expect("a file");
+    std::fs::write(run.join("newer.json"), "{\"schema_version\":\"9.0\"}").expect("a file");
+    let shown = wallgrind(&bench, "show mixed").exits(101).says("cut.json").says("newer.json");
+    assert!(shown.out.contains("first"), "{}", shown.out);
+    let listed = wallgrind(&bench, "runs").exits(101).says("cut.json");
+    assert!(listed.out.contains("1 measured"), "{}", listed.out);
 }
 
 /// Runs the `wallgrind` command in the folder of a bench.
