@@ -13,7 +13,7 @@ use super::env::Env;
 use super::exchange;
 use super::names::nearest;
 use super::place;
-use super::term::{self, Color, Out, Term};
+use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Look};
 use crate::store::{Found, Record, RunDir, Status};
@@ -132,7 +132,7 @@ fn runs(out: &Path) -> Result<()> {
             Err(error) => text.push_str(&format!("{run}  cannot be read: {error}\n")),
         }
     }
-    Out::stdout().write(&text);
+    print(&text)?;
     judge_faults(all_faults)
 }
 
@@ -179,9 +179,9 @@ fn show(out: &Path, run: Option<&str>) -> Result<()> {
             .hint("wallgrind runs lists the runs that do"));
     }
     let term = Term::new(Color::Auto, true, false);
-    let mut stdout = Out::stdout();
-    let color = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    stdout.write(&report::table(&records, Look { width: term.width(), color }));
+    let color =
+        Out::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    print(&report::table(&records, Look { width: term.width(), color }))?;
     judge_faults(faults)
 }
 

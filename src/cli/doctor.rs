@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::term::{Out, say};
+use super::term::{print, say};
 use crate::error::{Error, Kind, Result};
 use crate::machine;
 use crate::report::{Determinism, determinism};
@@ -42,7 +42,7 @@ pub fn doctor(out: &Path, wanted: &Doctor) -> Result<()> {
         text.push_str(&format!("{fact:<24} {value}\n"));
     }
     text.push_str(&format!("{:<24} {}\n", "valgrind", valgrind()));
-    Out::stdout().write(&text);
+    print(&text)?;
     Ok(())
 }
 
@@ -74,7 +74,7 @@ fn repeat(out: &Path, wanted: &Doctor) -> Result<()> {
     let folder = out.join(&run);
     let records = if folder.is_dir() { RunDir::read(&folder)? } else { Vec::new() };
     let found = determinism(&records);
-    Out::stdout().write(&found.report());
+    print(&found.report())?;
     say(&format!("records: {}", folder.display()));
     judge(&found, ended.success())
 }

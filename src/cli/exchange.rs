@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::commands::{folder_of, judge_faults, run_names};
 use super::names::nearest;
-use super::term::{Out, say};
+use super::term::{print, say};
 use super::value;
 use crate::error::{Error, Kind, Result};
 use crate::families;
@@ -50,7 +50,7 @@ pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
         )
         .hint("its trials are those under tls:: that the reference has, in any mode"));
     }
-    Out::stdout().write(&format!("{} and {} profiles in {}\n", written.join(", "), profiles, to.display()));
+    print(&format!("{} and {} profiles in {}\n", written.join(", "), profiles, to.display()))?;
     judge_faults(found.faults)
 }
 
@@ -103,7 +103,7 @@ pub fn import(out: &Path, from: &Path, run_id: Option<&str>) -> Result<()> {
     for record in &records {
         folder.write(record)?;
     }
-    Out::stdout().write(&format!("{} records in {}\n", records.len(), folder.path().display()));
+    print(&format!("{} records in {}\n", records.len(), folder.path().display()))?;
     Ok(())
 }
 
@@ -123,7 +123,7 @@ pub fn annotate(out: &Path, trial: &str, run: Option<&str>, top: usize) -> Resul
         let records = RunDir::scan(&folder)?.records;
         let counted = |record: &&Record| record.scenario == trial && record.status == Status::Ok;
         if let Some(text) = records.iter().filter(counted).find_map(|record| report::annotate(record, top)) {
-            Out::stdout().write(&text);
+            print(&text)?;
             return Ok(());
         }
         names.extend(records.into_iter().map(|record| record.scenario));

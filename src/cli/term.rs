@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
 use super::progress::Progress;
+use crate::error::{Error, Kind, Result};
 
 /// Whether colours are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,22 @@ impl Out {
     /// Why writing has ended, unless the reader went away, which is its right.
     pub fn failure(&self) -> Option<&io::Error> {
         self.broken.as_ref().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Writes all of `text` to standard output. A reader that goes away is no fault.
+///
+/// # Errors
+/// It cannot be written: a full disk behind it, for example.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = Out::stdout();
+    out.write(text);
+    match out.failure() {
+        None => Ok(()),
+        Some(error) => {
+            let source = io::Error::new(error.kind(), error.to_string());
+            Err(Error::new(Kind::Io, "standard output cannot be written").source(source))
+        }
     }
 }
 

@@ -117,6 +117,12 @@ fn a_bad_file_hides_no_good_one() {
     std::fs::write(run.join("newer.json"), "{\"schema_version\":\"9.0\"}").expect("a file");
     let shown = wallgrind(&bench, "show mixed").exits(101).says("cut.json").says("newer.json");
     assert!(shown.out.contains("first"), "{}", shown.out);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
+    command.args(["show", "mixed"]).env("WALLGRIND_OUT", bench.out()).stdout(full);
+    let unwritten = command.output().expect("the command");
+    assert_eq!(unwritten.status.code(), Some(101));
+    assert!(String::from_utf8_lossy(&unwritten.stderr).contains("standard output cannot be written"));
     let listed = wallgrind(&bench, "runs").exits(101).says("cut.json");
     assert!(listed.out.contains("1 measured"), "{}", listed.out);
 }
