@@ -74,7 +74,15 @@ pub fn run(
     let end = trials(&mut run, &selected, &runner, &mut watch);
     let elapsed = state.map(|state| state.elapsed()).unwrap_or_default() + began.elapsed();
     Ok(match end {
-        End::All => run.finish(elapsed),
+        End::All => {
+            let code = run.finish(elapsed);
+            if sys::is_exit_held() {
+                // A regular exit could wait for the one that a body has begun.
+                drop((scratch, lock));
+                sys::leave(i32::from(FAILED));
+            }
+            code
+        }
         End::Signal(signal) => run.interrupted(signal),
         End::Stuck(left) => {
             // Whatever the body has started would outlive it.

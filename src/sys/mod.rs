@@ -13,7 +13,7 @@ mod signals;
 pub use fd::{inherited, keep_on_exec, memory_file, mute_when_closed, take_stdout};
 pub use lock::{Held, Lock};
 pub use process::{
-    die_with_parent, end_descendants, kill_group, parent, processors, refuse_exit, replace_self,
-    restart_with, self_path, set_temp_dir,
+    die_with_parent, end_descendants, hold_exit, is_exit_held, kill_group, leave, parent, processors,
+    replace_self, restart_with, self_path, set_temp_dir,
 };
 pub use signals::{name, watch};

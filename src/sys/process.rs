@@ -5,10 +5,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fd::check;
@@ -138,30 +139,46 @@ pub fn processors() -> Vec<usize> {
     (0..most).filter(|n| unsafe { libc::CPU_ISSET(*n, &set) }).collect()
 }
 
-static REFUSED: AtomicBool = AtomicBool::new(false);
+/// What to do when the process is about to exit from within a body.
+type Hook = Box<dyn FnOnce() + Send>;
 
-/// From here on (until called with `false`) an `exit` from within a body ends
-/// the process with 101 and a message, whatever code the body gave: the
-/// trials that are left must not vanish behind a success.
-pub fn refuse_exit(refused: bool) {
-    static HOOK: std::sync::Once = std::sync::Once::new();
-    REFUSED.store(refused, Ordering::SeqCst);
-    HOOK.call_once(|| {
+static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
+static HELD: AtomicBool = AtomicBool::new(false);
+
+/// From here on (until called with `None`) an `exit` from within a body calls
+/// `hook` and then stops its thread for ever: the trials that are left must
+/// not vanish with it. The process is then to be replaced or [left](leave).
+pub fn hold_exit(hook: Option<Hook>) {
+    static REGISTERED: std::sync::Once = std::sync::Once::new();
+    if let Ok(mut place) = HOOK.lock() {
+        *place = hook;
+    }
+    REGISTERED.call_once(|| {
         // SAFETY: registers a function that lives for ever; a failure leaves exits as they are.
         unsafe { libc::atexit(at_exit) };
     });
 }
 
+/// Whether a body has tried to end the process: another exit may wait for that one.
+pub fn is_exit_held() -> bool {
+    HELD.load(Ordering::SeqCst)
+}
+
+/// Ends the process at once, without exit handlers.
+pub fn leave(code: i32) -> ! {
+    // SAFETY: no conditions.
+    unsafe { libc::_exit(code) }
+}
+
 extern "C" fn at_exit() {
-    if !REFUSED.load(Ordering::SeqCst) {
-        return;
+    let hook = HOOK.lock().ok().and_then(|mut place| place.take());
+    let Some(hook) = hook else { return };
+    HELD.store(true, Ordering::SeqCst);
+    hook();
+    loop {
+        // SAFETY: waits; what belongs to this thread in the standard library may be gone already.
+        unsafe { libc::pause() };
     }
-    let _ = io::stderr().write_all(
-        b"error: a trial has ended the whole process; trials after it were not run\n  \
-          hint: a body must return an error instead of calling exit, or run it with --isolate\n",
-    );
-    // SAFETY: ends the process without running further exit handlers.
-    unsafe { libc::_exit(101) }
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ use crate::scenario::Scenario;
 use crate::store::Record;
 use crate::sys;
 
+const EXITED: &str = "the body called exit, which would have ended the whole run: \
+                      it must return an error instead";
+
 /// How a trial ended for the run.
 #[derive(Debug)]
 pub enum Ended {
@@ -104,6 +107,8 @@ impl<'a> Runner<'a> {
             }
         };
         match waited {
+            // Its thread stands still in the middle of an exit.
+            Waited::Done(verdict) if sys::is_exit_held() => Ended::Stuck(ended(verdict)),
             Waited::Done(verdict) => Ended::Record(ended(verdict)),
             Waited::Interrupted(signal) => Ended::Interrupted(signal),
             Waited::TimedOut => {
@@ -130,15 +135,16 @@ impl<'a> Runner<'a> {
         tick: &mut dyn FnMut(),
     ) -> Waited<Verdict> {
         let ticket = watch.ticket();
+        let exits = ticket.twin();
         let done = move |verdict| ticket.done(verdict);
         // A body must not end the process: what is left of the run would be lost.
-        sys::refuse_exit(true);
+        sys::hold_exit(Some(Box::new(move || exits.done(Err(Failure::Failed(EXITED.to_string()))))));
         let started = body::start(scenario, self.plan.clone(), clock.cloned(), done);
         let waited = match started {
             Ok(()) => watch.wait(self.deadline(), tick),
             Err(error) => Waited::Done(Err(Failure::Failed(format!("no thread can be started: {error}")))),
         };
-        sys::refuse_exit(false);
+        sys::hold_exit(None);
         waited
     }
 

@@ -47,6 +47,11 @@ pub struct Ticket<T> {
 }
 
 impl<T: Send + 'static> Ticket<T> {
+    /// Another ticket for the same wait: whichever is used first ends it.
+    pub fn twin(&self) -> Self {
+        Self { number: self.number, sender: self.sender.clone(), kind: std::marker::PhantomData }
+    }
+
     /// What was waited for. Nothing happens when nobody waits any more.
     pub fn done(self, value: T) {
         let _ = self.sender.send(Message::Done(self.number, Box::new(value)));

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use wallgrind::store::Status;
+use wallgrind::store::{Record, Status};
 
 use crate::bench::{Bench, statuses};
 use crate::fixture::HOLD;
@@ -41,13 +41,17 @@ fn a_body_that_ends_its_process_fails_alone() {
 }
 
 fn without_isolation_an_exit_is_no_success() {
-    let bench = Bench::new();
-    bench
-        .run("good::first ends::by_exit --bench")
-        .exits(101)
-        .says("has ended the whole process")
-        .says("--isolate");
-    assert_eq!(statuses(&bench.records()), [("good::first", "ok")]);
+    // In the order of registration the one that ends the process is the last.
+    for order in ["", "--shuffle-seed 1", "--shuffle-seed 2"] {
+        let bench = Bench::new();
+        let ran = bench.run(&format!("good ends::by_exit {order} --bench")).exits(101);
+        let ran = ran.says("ends::by_exit: the body called exit");
+        assert!(ran.out.contains("0 passed; 1 failed; 0 ignored; 3 measured;"), "{order}: {}", ran.out);
+        assert_eq!(bench.leftovers(), [] as [&str; 0], "{order}");
+        let failed = |record: &&Record| record.scenario == "ends::by_exit" && record.metrics.is_empty();
+        assert_eq!(bench.records().iter().filter(failed).count(), 1, "{order}");
+        assert_eq!(bench.records().len(), 4, "{order}");
+    }
 }
 
 fn a_trial_that_hangs_is_killed_with_its_group() {
