@@ -120,3 +120,27 @@ impl Direction {
         }
     }
 }
+
+/// A number with a comma between thousands, as all reports print it.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_told_apart() {
+        let texts = [0, 12, 999, 1_000, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "12", "999", "1,000", "1,234,567"]);
+    }
+}

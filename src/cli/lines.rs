@@ -4,6 +4,7 @@
 //! Neighbours: `events` (which writes them), `json` (the third format).
 
 use super::events::{Ending, Tally};
+use crate::units::grouped;
 
 /// Characters that terse mode puts on a line before it says how far it is.
 const TERSE_COLUMNS: usize = 88;
@@ -129,15 +130,8 @@ pub fn log(name: &str, ending: &Ending<'_>, time: &str) -> String {
 
 /// A number, rounded, with a comma between thousands.
 fn thousands(number: f64) -> String {
-    let digits = format!("{:.0}", number.max(0.0));
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    // A time or a count: whole, and far below what a u64 holds.
+    grouped(number.max(0.0).round_ties_even() as u64)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Neighbours: `wallgrind annotate` prints it.
 
+use crate::units::grouped;
 use std::fmt::Write as _;
 
 use crate::store::Record;
@@ -48,18 +49,6 @@ fn parties(record: &Record) -> Vec<Option<&str>> {
         }
     }
     if unique.is_empty() { vec![None] } else { unique }
-}
-
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

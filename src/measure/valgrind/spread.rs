@@ -3,6 +3,7 @@
 //!
 //! Neighbours: `outcome` puts it in the notes, `doctor --determinism` prints it.
 
+use crate::units::grouped;
 use std::collections::BTreeMap;
 
 use super::outcome::Taken;
@@ -90,19 +91,6 @@ fn cause(functions: &[(String, u64)]) -> String {
         .iter()
         .find(|(words, _)| functions.iter().any(|(name, _)| words.iter().any(|word| name.contains(word))));
     found.map(|(_, cause)| format!("; likely cause: {cause}")).unwrap_or_default()
-}
-
-/// A number with its thousands apart.
-pub(super) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
