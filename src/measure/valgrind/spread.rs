@@ -110,9 +110,4 @@ mod tests {
         assert!(cause(&found).contains("hash table"));
         assert_eq!(differing(&[&a, &a]), []);
     }
-
-    #[test]
-    fn groups_thousands() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 }
