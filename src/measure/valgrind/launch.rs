@@ -44,6 +44,7 @@ pub(super) struct Launcher {
     /// By seed; ended before the scratch folder goes.
     servers: Mutex<BTreeMap<u64, Arc<Server>>>,
     scratch: Scratch,
+    second_tries: Mutex<()>,
     is_closed: AtomicBool,
 }
 
@@ -108,13 +109,15 @@ impl Launcher {
             options,
             scratch: Scratch::make()?,
             servers,
+            second_tries: Mutex::new(()),
             is_closed: AtomicBool::new(false),
         })
     }
 
-    /// Runs all parties of an order to their end. When the server dies of
-    /// another order's child meanwhile, that is no fault of this one: it gets
-    /// a second try with a new server.
+    /// Runs all parties of an order to their end. When the server dies
+    /// meanwhile, perhaps of another order's child, the order gets a second
+    /// try with a new server, one such order at a time: so the one that kills
+    /// servers fails alone.
     ///
     /// # Errors
     /// A party failed, died, or did not end in time.
@@ -126,6 +129,7 @@ impl Launcher {
             return result;
         }
         drop(server);
+        let _alone = self.second_tries.lock().unwrap_or_else(PoisonError::into_inner);
         let server = self.server(order.seed, deadline)?;
         self.run_from(&server, order, deadline)
     }

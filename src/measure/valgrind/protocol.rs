@@ -182,6 +182,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn frames_hold_two_numbers() {
+        for pair in [[FORK, 0], [-1, i32::MIN], [i32::MAX, 7]] {
+            assert_eq!(numbers(frame(pair)), pair);
+        }
+    }
+
+    #[test]
     fn messages_come_through_and_rubbish_does_not() {
         let report = Report::Failed { reason: "x\n\"y\"".into(), panicked: true, abandoned: false };
         let mut bytes = Vec::new();

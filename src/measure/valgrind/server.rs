@@ -135,14 +135,14 @@ impl Server {
     fn ask(&self, question: [i32; 2], fds: &[i32]) -> io::Result<[i32; 2]> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_gone() {
-            return Err(io::ErrorKind::BrokenPipe.into());
+            return Err(gone());
         }
         let answer = sys::send(socket.as_fd(), &frame(question), fds).and_then(|()| read(&socket));
-        if answer.is_err() {
+        answer.map_err(|_| {
             // Whatever comes after a lost answer would be taken for it.
             self.is_gone.store(true, Relaxed);
-        }
-        answer
+            gone()
+        })
     }
 
     /// Whether it has been found out that the server is gone.
@@ -162,6 +162,10 @@ impl Drop for Server {
         // A killed process is reaped at once.
         let _ = self.child.wait();
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the process that it is forked from has died")
 }
 
 fn read(mut socket: &UnixStream) -> io::Result<[i32; 2]> {

@@ -225,3 +225,36 @@ pub(super) fn set_variable(name: &str, value: &std::ffi::OsStr) {
 fn check(code: libc::c_int) -> io::Result<()> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn descriptors_are_handed_over_with_a_message() {
+        let (here, there) = UnixStream::pair().expect("a socket");
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        send(here.as_fd(), b"all four", &[writer.as_raw_fd(); PASSED]).expect("room in the socket");
+        send(here.as_fd(), b"none", &[]).expect("room in the socket");
+        drop((writer, here));
+        let (mut bytes, mut fds) = ([0; 8], [-1; PASSED]);
+        assert_eq!(receive(there.as_fd(), &mut bytes, &mut fds).expect("a message"), 8);
+        assert_eq!(&bytes, b"all four");
+        let mut mine = std::fs::File::from(inherited(fds[3]).expect("open"));
+        mine.write_all(b"x").expect("room in the pipe");
+        drop(mine);
+        close(&fds[..3]);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("an end, since no copy is left open");
+        assert_eq!(text, "x");
+
+        let mut fds = [-1; PASSED];
+        assert_eq!(receive(there.as_fd(), &mut bytes[..4], &mut fds).expect("a message"), 4);
+        assert_eq!(fds, [-1; PASSED]);
+        assert_eq!(receive(there.as_fd(), &mut bytes, &mut fds).expect("the end"), 0);
+    }
+}

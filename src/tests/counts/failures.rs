@@ -15,6 +15,7 @@ use crate::driver::{outcome, outcomes, plan};
 pub const TESTS: &[Test] = &[
     ("failures_name_their_cause_and_the_run_goes_on", named),
     ("a_scenario_that_hangs_is_ended", hangs),
+    ("a_scenario_that_kills_what_it_was_forked_from_fails_alone", kills),
     ("a_count_that_differs_is_flagged_with_its_range", flagged),
     ("requests_are_refused_where_valgrind_would_ignore_them", refused),
     ("a_valgrind_that_lies_about_its_version_gives_no_number", lies),
@@ -53,6 +54,22 @@ fn hangs() -> Result<()> {
     plan.timeout = Duration::from_secs(5);
     let result = outcomes(&plan, &["ill::hangs"])?.remove(0);
     ensure!(matches!(&result, Err(Failure::TimedOut(text)) if text.contains("5 s")), "{result:?}");
+    Ok(())
+}
+
+fn kills() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let names = ["toy::hash_seeds", "ill::kills_its_parent", "toy::two_parties", "toy::prints"];
+    let results = outcomes(&plan(Mode::Cachegrind, folder.path().into()), &names)?;
+    for (name, result) in names.iter().zip(results) {
+        match (*name, result) {
+            ("ill::kills_its_parent", Err(failure)) => {
+                ensure!(failure.reason().contains("forked from has died"), "{failure:?}")
+            }
+            (_, Ok(_)) if !name.starts_with("ill") => {}
+            (name, result) => anyhow::bail!("{name}: {result:?}"),
+        }
+    }
     Ok(())
 }
 
