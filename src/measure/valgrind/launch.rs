@@ -20,7 +20,7 @@ use super::groups::{self, Group};
 use super::protocol::{self, Done, FLAG, Job, Method, Report, Task};
 use super::scratch::{Folder, Scratch};
 use super::server::{Server, is_timeout, path_of, wait_at_most};
-use super::tool::Tool;
+use super::tool::{Tool, WITH_CHASING};
 use super::{complaint, features, sys, world};
 use crate::error::Result;
 use crate::measure::Failure;
@@ -229,12 +229,13 @@ impl Launcher {
             "--vgdb=no",
             "--main-stacksize=8388608",
             "--read-inline-info=no",
-            // Blocks that end at each branch are translated faster, and a
-            // child is mostly translation; the count is the same.
-            "--vex-guest-chase=no",
         ]
         .map(OsString::from)
         .into();
+        if self.tool.version >= WITH_CHASING {
+            // It would count instructions that are not executed (see `roi::canary`).
+            options.push("--vex-guest-chase=no".into());
+        }
         options.extend(self.options.iter().map(OsString::from));
         // Each process has files of its own.
         options.push(path("--log-file=".into(), "log"));
