@@ -79,7 +79,7 @@ fn counts(empty: &Reading, known: &Reading) -> std::result::Result<Canary, Strin
     if overhead > MOST_OVERHEAD || found.checked_sub(overhead) != Some(expected) {
         return Err(format!(
             "{found} instructions were counted where {expected} were executed, and {overhead} in an empty \
-             region: this valgrind does not tell the region from the rest"
+             region: this valgrind does not tell the region from the rest, or counts what is not executed"
         ));
     }
     Ok(Canary { overhead, text: format!("{expected} of {expected} instructions") })
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_valgrind_that_counts_the_whole_program_is_found_out() {
-        let overhead = counts(&reading(49), &reading(2_049)).map(|canary| canary.overhead);
+        let overhead = counts(&reading(49), &reading(4_049)).map(|canary| canary.overhead);
         assert_eq!(overhead, Ok(49));
-        for (empty, known) in [(49, 2_048), (49, 2_050), (0, 0), (5_000_049, 5_002_049), (49, 48)] {
+        for (empty, known) in [(49, 4_048), (49, 4_050), (0, 0), (5_000_049, 5_004_049), (49, 48)] {
             assert!(counts(&reading(empty), &reading(known)).is_err(), "{empty}, {known}");
         }
     }

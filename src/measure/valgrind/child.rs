@@ -1,19 +1,20 @@
 //! The measured child: does one [`Job`] in this process and reports.
 //!
-//! Neighbours: `launch` starts it; `roi` marks the region, `world` keeps
-//! chance and time out, `stack` gives the body a stack of its own.
+//! Neighbours: `serve` forks it; `roi` marks the region, `world` keeps chance
+//! and time out, `stack` gives the body a stack of its own.
 
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Task};
+use super::protocol::{self, Done, FLAG, Job, Method, Report, Task};
+use super::serve::serve;
 use super::wire::{Abandoned, Framed};
 use super::{features, roi, stack, sys, world};
 use crate::scenario::{Bencher, Meter, Scenario, Seat, Site, Wire, Work};
@@ -25,23 +26,30 @@ const WIRE: i32 = 110;
 /// Message and place of a panic.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// When this process was started as a measured child (its first argument is
-/// the hidden flag), does the child's work and gives its exit code.
+/// When this process was started as the server of measured children (its first
+/// argument is the hidden flag), does the work of the server and of each child
+/// that is forked from it, and gives the exit code. Call it before a thread is
+/// started.
 pub fn child(scenarios: &[Scenario]) -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != FLAG {
         return None;
     }
     // Without a parent there is nobody to report to.
-    Some(match serve(scenarios) {
+    let served = serve().and_then(|control| control.map_or(Ok(()), |control| work(control, scenarios)));
+    Some(match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(101),
     })
 }
 
-fn serve(scenarios: &[Scenario]) -> io::Result<()> {
-    let mut control = UnixStream::from(sys::inherited(CONTROL)?);
+/// What a forked child does.
+fn work(control: OwnedFd, scenarios: &[Scenario]) -> io::Result<()> {
+    let mut control = UnixStream::from(control);
     let report = match protocol::receive::<Job>(&mut control) {
-        Ok(job) => attempt(&job, scenarios),
+        Ok(job) => {
+            sys::set_variable("TMPDIR", job.temporary.as_os_str());
+            attempt(&job, scenarios)
+        }
         Err(error) => failed(&anyhow::Error::from(error).context("the job could not be read")),
     };
     protocol::send(&mut control, &report)
@@ -72,12 +80,6 @@ fn failed(error: &anyhow::Error) -> Report {
 }
 
 fn perform(job: &Job, scenarios: &[Scenario]) -> Result<Done> {
-    ensure!(
-        job.version == protocol::VERSION,
-        "parent and child speak different versions of the protocol ({} and {})",
-        job.version,
-        protocol::VERSION
-    );
     ensure!(roi::on_valgrind(), "the measured child does not run under Valgrind");
     let missing = world::missing();
     ensure!(

@@ -1,7 +1,10 @@
 //! Why a measured child gave no number, in words: how it ended, the last
 //! lines that it and Valgrind wrote, and what is known of the cause.
 //!
-//! Neighbours: `launch` calls it with the folder of a run.
+//! Its files are found by their path without extension: `err` is what the
+//! child wrote to stderr, `log` what Valgrind said.
+//!
+//! Neighbours: `launch` and `server` call it.
 
 use std::fs;
 use std::io;
@@ -16,20 +19,14 @@ const LINES: usize = 8;
 /// Characters of a line that are quoted at most.
 const WIDTH: usize = 300;
 
-/// The last lines that a party wrote to stderr, as an addition to a reason.
-pub(super) fn last_words(folder: &Path, party: usize) -> String {
-    quote(&read(folder, party, "err"))
+/// The last lines that a child wrote to stderr, as an addition to a reason.
+pub(super) fn last_words(stem: &Path) -> String {
+    quote(&read(stem, "err"))
 }
 
 /// Why a child is gone without a report.
-pub(super) fn of_death(
-    tool: &Tool,
-    error: &io::Error,
-    end: &io::Result<ExitStatus>,
-    folder: &Path,
-    party: usize,
-) -> String {
-    let log = read(folder, party, "log");
+pub(super) fn of_death(tool: &Tool, error: &io::Error, end: &io::Result<ExitStatus>, stem: &Path) -> String {
+    let log = read(stem, "log");
     if let Some(instruction) = unknown_instruction(&log) {
         return format!(
             "valgrind {} does not know an instruction of this program: {instruction}",
@@ -41,7 +38,7 @@ pub(super) fn of_death(
         (_, Ok(status)) => format!("the measured child {} before it reported", ended(*status)),
         (_, Err(e)) => format!("the measured child is gone before it reported: {e}"),
     };
-    format!("{how}{}{}", quote(&log), last_words(folder, party))
+    format!("{how}{}{}", quote(&log), last_words(stem))
 }
 
 fn ended(status: ExitStatus) -> String {
@@ -66,8 +63,8 @@ fn unknown_instruction(log: &str) -> Option<String> {
     Some(format!("{bytes}{}", place.unwrap_or_default()))
 }
 
-fn read(folder: &Path, party: usize, what: &str) -> String {
-    let bytes = fs::read(folder.join(format!("{party}.{what}"))).unwrap_or_default();
+fn read(stem: &Path, what: &str) -> String {
+    let bytes = fs::read(stem.with_extension(what)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

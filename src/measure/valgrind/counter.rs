@@ -11,12 +11,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::canary::{self, Canary};
+use super::features;
 use super::launch::{Launcher, Order};
 use super::outcome::{self, Taken};
 use super::readings::{self, Reading};
 use super::settings::Settings;
 use super::tool::Tool;
-use super::{features, groups};
 use crate::error::{Error, Kind, Result};
 use crate::measure::{Failure, Outcome};
 use crate::plan::{Mode, Plan};
@@ -151,7 +151,7 @@ impl Drop for Counter {
             queue.closed = true;
             queue.waiting.clear();
         }
-        groups::kill_alive();
+        self.shared.launcher.close();
         for worker in self.workers.drain(..) {
             // A worker that panicked has nothing left to end.
             let _ = worker.join();

@@ -1,23 +1,27 @@
-//! Starts measured children under Valgrind, waits for their reports, and ends
-//! them: the parent's side of the protocol.
+//! Has measured children forked under Valgrind, waits for their reports, and
+//! ends them: the parent's side of the protocol.
 //!
-//! Neighbours: `counter` gives the orders, `readings` reads the files.
+//! Neighbours: `counter` gives the orders, `server` forks the children,
+//! `readings` reads the files.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::complaint;
-use super::groups::Group;
-use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Task, VERSION};
+use super::groups::{self, Group};
+use super::protocol::{self, Done, FLAG, Job, Method, Report, Task};
 use super::scratch::{Folder, Scratch};
-use super::tool::Tool;
-use super::{features, sys, world};
+use super::server::{Server, is_timeout, path_of, wait_at_most};
+use super::tool::{Tool, WITH_CHASING};
+use super::{complaint, features, sys, world};
 use crate::error::Result;
 use crate::measure::Failure;
 
@@ -25,6 +29,8 @@ use crate::measure::Failure;
 const NO_RDRAND: &str = "~0x4000000000000000";
 /// What a pipe between two parties may hold, in bytes.
 const PIPE: i32 = 1 << 20;
+/// How long a killed process may take to end.
+const LAST: Duration = Duration::from_secs(10);
 /// Variables that reach the children although the environment is cleared: the
 /// loader's and Valgrind's own, without which they could not start.
 const PASSED_ON: [&str; 2] = ["LD_LIBRARY_PATH", "VALGRIND_LIB"];
@@ -35,7 +41,11 @@ pub(super) struct Launcher {
     /// `cachegrind`, `callgrind` or `dhat`, and what it is told.
     name: &'static str,
     options: Vec<String>,
+    /// By seed; ended before the scratch folder goes.
+    servers: Mutex<BTreeMap<u64, Arc<Server>>>,
     scratch: Scratch,
+    second_tries: Mutex<()>,
+    is_closed: AtomicBool,
 }
 
 /// What to run.
@@ -56,33 +66,33 @@ pub(super) struct Order {
 }
 
 impl Order {
-    fn job(&self, party: usize) -> Job {
+    fn job(&self, party: usize, temporary: PathBuf) -> Job {
         let task = match &self.scenario {
             None => Task::Canary { loops: self.loops },
             Some(name) => Task::Scenario { name: name.clone(), party: (self.parties == 2).then_some(party) },
         };
         let Self { method, warm, iterations, ballast, .. } = *self;
-        Job { version: VERSION, task, method, warm, iterations, ballast }
+        Job { task, method, warm, iterations, ballast, temporary }
     }
 }
 
 /// What the child of one party left behind.
 pub(super) struct Left {
     pub done: Done,
-    pub process: u32,
-    folder: PathBuf,
-    party: usize,
+    pub process: i32,
+    stem: PathBuf,
 }
 
 impl Left {
     /// The tool's output file of a process: the child's own, or a snapshot's.
     pub(super) fn file(&self, process: i64) -> PathBuf {
-        self.folder.join(format!("{}.out.{process}", self.party))
+        self.stem.with_extension(format!("out.{process}"))
     }
 }
 
+/// A party's child that runs.
 struct Running {
-    child: Child,
+    process: i32,
     control: UnixStream,
 }
 
@@ -92,102 +102,123 @@ impl Launcher {
     /// # Errors
     /// There is no place for it.
     pub(super) fn new(tool: Tool, name: &'static str, options: Vec<String>) -> Result<Self> {
-        Ok(Self { tool, name, options, scratch: Scratch::make()? })
+        let servers = Mutex::new(BTreeMap::new());
+        Ok(Self {
+            tool,
+            name,
+            options,
+            scratch: Scratch::make()?,
+            servers,
+            second_tries: Mutex::new(()),
+            is_closed: AtomicBool::new(false),
+        })
     }
 
-    /// Runs all parties of an order to their end.
+    /// Runs all parties of an order to their end. When the server dies
+    /// meanwhile, perhaps of another order's child, the order gets a second
+    /// try with a new server, one such order at a time: so the one that kills
+    /// servers fails alone.
     ///
     /// # Errors
     /// A party failed, died, or did not end in time.
     pub(super) fn run(&self, order: &Order) -> std::result::Result<(Vec<Left>, Folder), Failure> {
-        let folder = self.scratch.folder().map_err(|e| Failure::Failed(format!("scratch folder: {e}")))?;
-        let (group, mut running) = self.start(order, folder.path())?;
         let deadline = deadline(order.timeout);
+        let server = self.server(order.seed, deadline)?;
+        let result = self.run_from(&server, order, deadline);
+        if result.is_ok() || !server.is_gone() || self.is_closed.load(Relaxed) {
+            return result;
+        }
+        drop(server);
+        let _alone = self.second_tries.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = self.server(order.seed, deadline)?;
+        self.run_from(&server, order, deadline)
+    }
+
+    /// Ends all children and servers, and starts no more.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Relaxed);
+        groups::kill_alive();
+    }
+
+    /// The server of a seed, which is in the environment from its start.
+    fn server(&self, seed: u64, deadline: Instant) -> std::result::Result<Arc<Server>, Failure> {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = servers.get(&seed).filter(|server| !server.is_gone()) {
+            return Ok(Arc::clone(server));
+        }
+        if self.is_closed.load(Relaxed) {
+            return Err(Failure::Failed("interrupted".into()));
+        }
+        let folder = self.scratch.folder().map_err(no_folder)?;
+        let mut command = Command::new(&self.tool.path);
+        command.args(self.options(folder.path()));
+        command.arg(self.scratch.program()).arg(FLAG);
+        command.env_clear().envs(environment(seed)).env("TMPDIR", folder.path());
+        let server = Arc::new(Server::start(command, folder, &self.tool, deadline)?);
+        servers.insert(seed, Arc::clone(&server));
+        Ok(server)
+    }
+
+    fn run_from(
+        &self,
+        server: &Server,
+        order: &Order,
+        deadline: Instant,
+    ) -> std::result::Result<(Vec<Left>, Folder), Failure> {
+        let folder = self.scratch.folder().map_err(no_folder)?;
+        let (group, mut running) = self.start(server, order, folder.path())?;
         let reports: Vec<_> = running.iter_mut().map(|r| r.report(deadline)).collect();
         let late = reports.iter().any(|r| matches!(r, Err(e) if is_timeout(e)));
         if late || order.method == Method::Difference || reports.iter().any(|r| !is_done(r)) {
             // The totals wanted are on disk already, or are not wanted any more.
             group.kill();
         }
-        let ends: Vec<_> = running.iter_mut().map(|r| r.end(deadline, &group)).collect();
-        let processes: Vec<_> = running.iter().map(|r| r.child.id()).collect();
+        let ends: Vec<_> = running.iter_mut().map(|r| r.end(server, deadline, &group)).collect();
         drop(group);
         if late {
             return Err(self.timed_out(folder.path(), order));
         }
+        for (party, (running, report)) in running.iter().zip(&reports).enumerate() {
+            take_files(server, running.process, report, &stem(folder.path(), party));
+        }
         let dones = self.judge(reports, &ends, folder.path())?;
-        let left = dones.into_iter().zip(processes).enumerate();
-        let left = left.map(|(party, (done, process))| Left {
+        let processes = running.iter().map(|r| r.process);
+        let left = dones.into_iter().zip(processes).enumerate().map(|(party, (done, process))| Left {
             done,
             process,
-            folder: folder.path().to_path_buf(),
-            party,
+            stem: stem(folder.path(), party),
         });
         Ok((left.collect(), folder))
     }
 
-    fn start(&self, order: &Order, folder: &Path) -> std::result::Result<(Group, Vec<Running>), Failure> {
+    fn start(
+        &self,
+        server: &Server,
+        order: &Order,
+        folder: &Path,
+    ) -> std::result::Result<(Group, Vec<Running>), Failure> {
         let failed = |e: io::Error| Failure::Failed(format!("a measured child does not start: {e}"));
         let mut streams = Streams::new(order.parties).map_err(failed)?;
         let mut running = Vec::new();
         let first = Group::start(|| {
-            let first = self.spawn(order, 0, 0, streams.next(), folder)?;
-            let group = first.child.id() as i32;
+            let first = spawn(server, order, 0, 0, streams.next()?, folder)?;
+            let group = first.process;
             running.push(first);
             Ok(group)
         });
         let group = first.ok_or_else(|| Failure::Failed("interrupted".into()))?.map_err(failed)?;
         for party in 1..order.parties {
-            match self.spawn(order, party, group.id(), streams.next(), folder) {
-                Ok(next) => running.push(next),
-                Err(error) => {
-                    group.kill();
-                    // A killed process is reaped at once.
-                    running.iter_mut().for_each(|r| drop(r.child.wait()));
-                    return Err(failed(error));
-                }
-            }
+            let next = streams.next().and_then(|s| spawn(server, order, party, group.id(), s, folder));
+            // What runs already is killed with its group, and reaped with the server.
+            running.push(next.map_err(failed)?);
         }
         Ok((group, running))
     }
 
-    fn spawn(
-        &self,
-        order: &Order,
-        party: usize,
-        group: i32,
-        (input, output): (Stdio, Stdio),
-        folder: &Path,
-    ) -> io::Result<Running> {
-        let temporary = folder.join(format!("{party}.tmp"));
-        fs::create_dir(&temporary)?;
-        let (mut control, theirs) = UnixStream::pair()?;
-        let file = |what: &str| folder.join(format!("{party}.{what}")).into_os_string();
-        let mut command = Command::new(&self.tool.path);
-        command.args(self.options(party, folder));
-        command.arg(self.scratch.program()).arg(FLAG);
-        command.env_clear().envs(environment(order.seed)).env("TMPDIR", temporary);
-        let stderr = File::create(file("err"))?;
-        command.stdin(input).stdout(output).stderr(stderr);
-        sys::prepare(&mut command, group, theirs.as_raw_fd(), CONTROL);
-        let child = command.spawn()?;
-        drop(theirs);
-        let mut running = Running { child, control: control.try_clone()? };
-        if let Err(error) = protocol::send(&mut control, &order.job(party)) {
-            // A child that is gone already says why on stderr.
-            if error.kind() != ErrorKind::BrokenPipe {
-                sys::kill_group(running.child.id() as i32);
-                running.child.wait()?;
-                return Err(error);
-            }
-        }
-        Ok(running)
-    }
-
-    fn options(&self, party: usize, folder: &Path) -> Vec<OsString> {
+    fn options(&self, folder: &Path) -> Vec<OsString> {
         let path = |prefix: String, what: &str| {
             let mut option = OsString::from(prefix);
-            option.push(folder.join(format!("{party}.{what}")));
+            option.push(path_of(folder, what, "%p"));
             option
         };
         let mut options: Vec<OsString> = [
@@ -196,23 +227,25 @@ impl Launcher {
             "--command-line-only=yes",
             "-q",
             "--vgdb=no",
-            "--child-silent-after-fork=yes",
             "--main-stacksize=8388608",
             "--read-inline-info=no",
-            // Blocks that end at each branch are translated faster, and a
-            // child is mostly translation; the count is the same.
-            "--vex-guest-chase=no",
         ]
         .map(OsString::from)
         .into();
+        if self.tool.version >= WITH_CHASING {
+            // It would count instructions that are not executed (see `roi::canary`).
+            options.push("--vex-guest-chase=no".into());
+        }
         options.extend(self.options.iter().map(OsString::from));
+        // Each process has files of its own.
         options.push(path("--log-file=".into(), "log"));
-        options.push(path(format!("--{}-out-file=", self.name), "out.%p"));
+        options.push(path(format!("--{}-out-file=", self.name), "out"));
         options
     }
 
     fn timed_out(&self, folder: &Path, order: &Order) -> Failure {
-        let said = (0..order.parties).map(|party| complaint::last_words(folder, party)).collect::<String>();
+        let said =
+            (0..order.parties).map(|party| complaint::last_words(&stem(folder, party))).collect::<String>();
         Failure::TimedOut(format!(
             "not done after {} s under valgrind {}{said}",
             order.timeout.as_secs_f64(),
@@ -233,16 +266,16 @@ impl Launcher {
             match report {
                 Ok(Report::Done(done)) => dones.push(done),
                 Ok(Report::Failed { reason, panicked: true, .. }) => {
-                    let said = complaint::last_words(folder, party);
+                    let said = complaint::last_words(&stem(folder, party));
                     failures.push((0, Failure::Panicked(format!("{reason}{said}"))));
                 }
                 Ok(Report::Failed { reason, abandoned, .. }) => {
-                    let said = complaint::last_words(folder, party);
+                    let said = complaint::last_words(&stem(folder, party));
                     failures
                         .push((if abandoned { 2 } else { 1 }, Failure::Failed(format!("{reason}{said}"))));
                 }
                 Err(error) => {
-                    let text = complaint::of_death(&self.tool, &error, &ends[party], folder, party);
+                    let text = complaint::of_death(&self.tool, &error, &ends[party], &stem(folder, party));
                     failures.push((0, Failure::Failed(text)));
                 }
             }
@@ -259,10 +292,6 @@ fn deadline(timeout: Duration) -> Instant {
     Instant::now() + timeout.min(Duration::from_secs(365 * 24 * 3600))
 }
 
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
-}
-
 fn is_done(report: &io::Result<Report>) -> bool {
     matches!(report, Ok(Report::Done(_)))
 }
@@ -275,15 +304,61 @@ fn environment(seed: u64) -> Vec<(OsString, OsString)> {
     fixed.into_iter().map(|(name, value)| (name.into(), value.into())).chain(passed_on).collect()
 }
 
+/// Where the files of a party are, without extension.
+fn stem(folder: &Path, party: usize) -> PathBuf {
+    folder.join(party.to_string())
+}
+
+fn no_folder(error: io::Error) -> Failure {
+    Failure::Failed(format!("scratch folder: {error}"))
+}
+
+/// Has one party's child forked, and gives it its job.
+fn spawn(
+    server: &Server,
+    order: &Order,
+    party: usize,
+    group: i32,
+    (input, output): (OwnedFd, OwnedFd),
+    folder: &Path,
+) -> io::Result<Running> {
+    let stem = stem(folder, party);
+    let temporary = stem.with_extension("tmp");
+    fs::create_dir(&temporary)?;
+    let (mut control, theirs) = UnixStream::pair()?;
+    let errors = File::create(stem.with_extension("err"))?;
+    let process = server.fork(group, [theirs.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd()])?;
+    drop(theirs);
+    match protocol::send(&mut control, &order.job(party, temporary)) {
+        // A child that is gone already says why on stderr.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            sys::kill_group(process);
+            Err(error)
+        }
+        _ => Ok(Running { process, control }),
+    }
+}
+
+/// Moves what Valgrind wrote of a child and its snapshots to the order's files.
+/// What is missing there is found out when it is read.
+fn take_files(server: &Server, process: i32, report: &io::Result<Report>, stem: &Path) {
+    let snapshots = match report {
+        Ok(Report::Done(done)) => done.snapshots.as_slice(),
+        _ => &[],
+    };
+    for process in snapshots.iter().copied().chain([process.into()]) {
+        let _ = fs::rename(server.file("out", process), stem.with_extension(format!("out.{process}")));
+        let _ = fs::rename(server.file("log", process), stem.with_extension("log"));
+    }
+}
+
 /// Standard input and output of each party, crossed.
-struct Streams(std::vec::IntoIter<(Stdio, Stdio)>);
+struct Streams(std::vec::IntoIter<(OwnedFd, OwnedFd)>);
 
 impl Streams {
     fn new(parties: usize) -> io::Result<Self> {
-        use std::os::fd::AsFd;
         if parties < 2 {
-            let lone = (Stdio::null(), Stdio::null());
-            return Ok(Self(vec![lone].into_iter()));
+            return Ok(Self(Vec::new().into_iter()));
         }
         let (first_in, second_out) = io::pipe()?;
         let (second_in, first_out) = io::pipe()?;
@@ -293,23 +368,27 @@ impl Streams {
         Ok(Self(both.into_iter()))
     }
 
-    fn next(&mut self) -> (Stdio, Stdio) {
-        self.0.next().unwrap_or_else(|| (Stdio::null(), Stdio::null()))
+    fn next(&mut self) -> io::Result<(OwnedFd, OwnedFd)> {
+        let nothing = || -> io::Result<OwnedFd> {
+            Ok(File::options().read(true).write(true).open("/dev/null")?.into())
+        };
+        self.0.next().map_or_else(|| Ok((nothing()?, nothing()?)), Ok)
     }
 }
 
 impl Running {
     fn report(&mut self, deadline: Instant) -> io::Result<Report> {
-        self.wait_until(deadline)?;
+        wait_at_most(&self.control, deadline)?;
         protocol::receive(&mut self.control)
     }
 
     /// Waits for the process; when it does not end in time, ends the group.
-    fn end(&mut self, deadline: Instant, group: &Group) -> io::Result<ExitStatus> {
+    fn end(&mut self, server: &Server, deadline: Instant, group: &Group) -> io::Result<ExitStatus> {
         // The socket ends with the last process that holds it.
         let mut rest = [0; 64];
         loop {
-            let read = self.wait_until(deadline).and_then(|()| io::Read::read(&mut self.control, &mut rest));
+            let read = wait_at_most(&self.control, deadline)
+                .and_then(|()| io::Read::read(&mut self.control, &mut rest));
             match read {
                 Ok(0) => break,
                 Ok(_) => {}
@@ -320,12 +399,13 @@ impl Running {
                 }
             }
         }
-        self.child.wait()
-    }
-
-    fn wait_until(&self, deadline: Instant) -> io::Result<()> {
-        // A time-out of zero would mean none at all.
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        self.control.set_read_timeout(Some(left))
+        server.wait(self.process, deadline).or_else(|error| {
+            if !is_timeout(&error) {
+                return Err(error);
+            }
+            // It had let go of the socket, but went on.
+            group.kill();
+            server.wait(self.process, self::deadline(LAST))
+        })
     }
 }

@@ -3,11 +3,12 @@
 //! Each party of a scenario runs in a process of its own, in a world without
 //! chance (`world`); what a region takes is told apart by requests to
 //! Valgrind, or as the difference of two snapshots of its totals (`roi`).
+//! The program is started once, and each child forked from it (`serve`).
 //! Children run ahead on several processors ([`Counter`]) while outcomes are
 //! taken one at a time.
 //!
 //! ```text
-//! counter -> launch =valgrind=> child -> roi, world, stack, wire
+//! counter -> launch -> server =valgrind=> serve =fork=> child -> roi, world, stack, wire
 //!         -> readings (profile, dhat) -> outcome (spread)
 //! ```
 
@@ -25,6 +26,8 @@ mod protocol;
 mod readings;
 mod roi;
 mod scratch;
+mod serve;
+mod server;
 mod settings;
 mod spread;
 mod stack;

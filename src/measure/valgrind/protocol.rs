@@ -1,25 +1,60 @@
 //! What parent and child say to each other, for both sides.
 //!
 //! The parent starts this same program with [`FLAG`] as its only argument and
-//! a socket as descriptor [`CONTROL`]. It sends one [`Job`], and the child
-//! answers with one [`Report`]: JSON behind a length of four bytes.
-//! Standard input and output of a party are the wire to the other party.
+//! a socket as descriptor [`CONTROL`]: the server. On it go frames of two
+//! numbers: the server says [`READY`] once; [`FORK`] has it fork a child, to
+//! which it hands the [`PASSED`] descriptors that come with the frame; and
+//! [`WAIT`] asks for the end of a child.
 //!
-//! Neighbours: `launch` speaks for the parent, `child` for the child.
+//! The first of those descriptors is the child's socket. On it the parent
+//! sends one [`Job`], and the child answers with one [`Report`]: JSON behind a
+//! length of four bytes. The others are its standard streams; input and output
+//! of a party are the wire to the other party.
+//!
+//! Neighbours: `server` and `launch` speak for the parent, `serve` for the
+//! server, `child` for a child.
 
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of all that is in this file.
-pub(super) const VERSION: u32 = 1;
-/// The only argument of a child.
+pub(super) const VERSION: u32 = 2;
+/// The only argument of the server.
 pub(super) const FLAG: &str = "--wallgrind-measured-child";
-/// The descriptor on which a child finds its job.
+/// The descriptor on which the server finds its parent.
 /// Far above the lowest free ones, which the standard library uses between fork and exec.
 pub(super) const CONTROL: RawFd = 100;
+
+/// Bytes of a frame between parent and server.
+pub(super) const FRAME: usize = 8;
+/// From the server: it stands before the first scenario. With its [`VERSION`].
+pub(super) const READY: i32 = 1;
+/// To the server: fork a child, in the process group that follows (0: one of
+/// its own). The answer is the child's process id, or a negated error number.
+pub(super) const FORK: i32 = 2;
+/// To the server: how did the child with the process id that follows end? The
+/// answer is the process id (0: it still runs; below 0: no child) and its status.
+pub(super) const WAIT: i32 = 3;
+/// Descriptors that come with [`FORK`]: socket, standard input, output, error.
+pub(super) const PASSED: usize = 4;
+
+/// A frame of two numbers.
+pub(super) fn frame([a, b]: [i32; 2]) -> [u8; FRAME] {
+    let mut frame = [0; FRAME];
+    frame[..4].copy_from_slice(&a.to_le_bytes());
+    frame[4..].copy_from_slice(&b.to_le_bytes());
+    frame
+}
+
+/// The two numbers of a frame.
+pub(super) fn numbers(frame: [u8; FRAME]) -> [i32; 2] {
+    let [a, b, c, d, e, f, g, h] = frame;
+    [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h])]
+}
 
 /// Longest message, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -49,8 +84,6 @@ impl Method {
 /// What a child is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// The parent's [`VERSION`].
-    pub version: u32,
     /// What to run.
     pub task: Task,
     /// How to mark the region.
@@ -62,6 +95,8 @@ pub(super) struct Job {
     /// Bytes to hold while the region runs, so that the greatest heap of the
     /// process falls into the region; 0 for counts.
     pub ballast: usize,
+    /// The child's folder for temporary files.
+    pub temporary: PathBuf,
 }
 
 /// What a child runs.
@@ -145,6 +180,13 @@ pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_hold_two_numbers() {
+        for pair in [[FORK, 0], [-1, i32::MIN], [i32::MAX, 7]] {
+            assert_eq!(numbers(frame(pair)), pair);
+        }
+    }
 
     #[test]
     fn messages_come_through_and_rubbish_does_not() {

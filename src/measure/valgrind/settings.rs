@@ -40,13 +40,25 @@ impl Settings {
         };
         let heap = mode == Mode::Dhat;
         let (options, cache_sim) = match name {
-            // Of each block the places that lead to it are looked up for each snapshot.
-            "dhat" => (vec!["--num-callers=4".into()], None),
+            "dhat" => (heap_options(), None),
             _ => (simulation(wanted, method), wanted.cache_sim),
         };
         let ballast = if heap { BALLAST } else { 0 };
         Ok(Self { mode, method, tool: name, options, warm: WARM, ballast, cache_sim })
     }
+}
+
+fn heap_options() -> Vec<String> {
+    [
+        // Of each block the places that lead to it are looked up for each snapshot.
+        "--num-callers=4",
+        // At the end of a process the C library would give back what it holds,
+        // which a snapshot must find held.
+        "--run-libc-freeres=no",
+        "--run-cxx-freeres=no",
+    ]
+    .map(String::from)
+    .into()
 }
 
 fn method(mode: Mode, region: Region, version: Version) -> Result<Method> {

@@ -21,6 +21,8 @@ pub(super) struct Version {
 
 /// The oldest version that was tried.
 const OLDEST: Version = Version { major: 3, minor: 15 };
+/// The first version that joins conditions with `&&` over branches, and can be told not to.
+pub(super) const WITH_CHASING: Version = Version { major: 3, minor: 16 };
 /// The first version with cachegrind's start and stop requests.
 pub(super) const WITH_REQUESTS: Version = Version { major: 3, minor: 22 };
 

@@ -56,9 +56,11 @@ fn repeats() -> Result<()> {
         plan.valgrind.jobs = 1;
         all(outcomes(&plan, &ALL)?)?
     };
-    let mut plan = plan(Mode::Cachegrind, out.clone());
-    (plan.valgrind.jobs, plan.valgrind.repeat) = (4, 3);
-    let side_by_side = all(outcomes(&plan, &ALL)?)?;
+    let side_by_side = {
+        let mut plan = plan(Mode::Cachegrind, out.clone());
+        (plan.valgrind.jobs, plan.valgrind.repeat) = (4, 3);
+        all(outcomes(&plan, &ALL)?)?
+    };
     for ((name, alone), beside) in ALL.iter().zip(&one_at_a_time).zip(&side_by_side) {
         ensure!(
             beside.notes.iter().all(|note| !note.contains("not deterministic")),
@@ -67,6 +69,13 @@ fn repeats() -> Result<()> {
         );
         let repeated: Vec<_> = totals(alone).into_iter().flat_map(|t| [t.clone(), t.clone(), t]).collect();
         ensure!(totals(beside) == repeated, "{name}: {:?} and {:?}", totals(alone), totals(beside));
+    }
+    let backwards: Vec<&str> =
+        ["ill::panics", "ill::dies"].into_iter().chain(ALL.into_iter().rev()).collect();
+    let after_others =
+        outcomes(&plan(Mode::Cachegrind, out.clone()), &backwards)?.into_iter().skip(2).collect();
+    for (alone, after) in one_at_a_time.iter().rev().zip(all(after_others)?) {
+        ensure!(totals(alone) == totals(&after), "{:?}, after others {:?}", totals(alone), totals(&after));
     }
     let here = format!("{:?}", totals(&one_at_a_time[4]));
     let elsewhere = counted_elsewhere(&out.join("totals"))?;

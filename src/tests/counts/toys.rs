@@ -80,6 +80,13 @@ fn ill_behaved(suite: &mut Suite) {
         })
     });
     suite.bench("ill::hangs", |b| b.iter(loop_forever));
+    suite.bench("ill::kills_its_parent", |b| {
+        b.iter(|| {
+            // SAFETY: sends a signal to the process that this one is forked from.
+            unsafe { libc::kill(libc::getppid(), libc::SIGKILL) };
+            loop_forever()
+        })
+    });
     suite.bench("ill::unknown_instruction", |b| b.iter(unknown_instruction));
     suite
         .bench("ill::one_party_fails", |b| {
