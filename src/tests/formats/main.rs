@@ -199,6 +199,33 @@ fn schema_1_0_is_read_for_ever() {
 }
 
 #[test]
+fn schema_1_1_has_histograms_whose_quantiles_are_stored_beside_them() {
+    let record = read_record(&fixture("record-1.1.json")).expect("a record of schema 1.1");
+    assert_eq!((record.scenario.as_str(), &record.status), ("disk::read_4k", &Status::Ok));
+    let named: Vec<_> = record.metrics.iter().map(|m| (&*m.series.metric, m.series.unit.symbol())).collect();
+    let expected = [
+        ("wall_time", "ns"),
+        ("calls_made", "syscalls"),
+        ("bytes_moved", "bytes"),
+        ("calls_failed", "syscalls"),
+        ("op_p50", "ns"),
+        ("op_p90", "ns"),
+        ("op_p99", "ns"),
+        ("op_max", "ns"),
+    ];
+    assert_eq!(named, expected);
+    assert_eq!(record.metrics[2].series.direction, Direction::HigherIsBetter);
+    assert!(record.metrics[1..4].iter().all(|m| m.series.is_exact()));
+    let [histogram] = record.histograms.as_slice() else { panic!("one histogram: {record:?}") };
+    assert_eq!((histogram.metric.as_str(), histogram.digits), ("op_time", 3));
+    assert_eq!(histogram.count().to_string(), record.facts["op_count"]);
+    for (metric, share) in record.metrics[4..].iter().zip([0.5, 0.9, 0.99, 1.0]) {
+        assert_eq!(metric.series.samples[0].total, histogram.quantile(share), "{}", metric.series.metric);
+    }
+    assert!(read_record(&fixture("record-1.0.json")).is_ok_and(|record| record.histograms.is_empty()));
+}
+
+#[test]
 fn a_stored_summary_can_be_computed_from_the_stored_samples() {
     let record = read_record(&fixture("record-1.0.json")).expect("a record of schema 1.0");
     let seed = record.facts["bootstrap_seed"].parse().expect("a seed");
@@ -214,4 +241,26 @@ fn a_stored_summary_can_be_computed_from_the_stored_samples() {
         let (stored_low, stored_high) = metric.summary.median_ci;
         assert!(low <= stored_low && stored_low <= stored_high && stored_high <= high);
     }
+}
+
+#[test]
+fn zz_make_fixture() {
+    let Some(from) = env::var_os("MAKE_FIXTURE_FROM") else { return };
+    let mut record = read_record(Path::new(&from)).expect("a record");
+    let old = read_record(&fixture("record-1.0.json")).expect("a record");
+    record.run_id = "20261130-fixture".into();
+    record.suite = "disk".into();
+    record.scenario = "disk::read_4k".into();
+    record.identity = old.identity.clone();
+    for (k, v) in [
+        ("scratch_file_system", "ext4"),
+        ("scratch_device", "/dev/vda"),
+        ("scratch_mount_options", "rw,relatime"),
+    ] {
+        record.identity.insert(k.into(), v.into());
+    }
+    let out = tempfile::tempdir().expect("dir");
+    let dir = RunDir::open(out.path(), "x").expect("dir");
+    let path = dir.write(&record).expect("written");
+    fs::copy(path, fixture("record-1.1.json")).expect("copied");
 }
