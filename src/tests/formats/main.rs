@@ -242,25 +242,3 @@ fn a_stored_summary_can_be_computed_from_the_stored_samples() {
         assert!(low <= stored_low && stored_low <= stored_high && stored_high <= high);
     }
 }
-
-#[test]
-fn zz_make_fixture() {
-    let Some(from) = env::var_os("MAKE_FIXTURE_FROM") else { return };
-    let mut record = read_record(Path::new(&from)).expect("a record");
-    let old = read_record(&fixture("record-1.0.json")).expect("a record");
-    record.run_id = "20261130-fixture".into();
-    record.suite = "disk".into();
-    record.scenario = "disk::read_4k".into();
-    record.identity = old.identity.clone();
-    for (k, v) in [
-        ("scratch_file_system", "ext4"),
-        ("scratch_device", "/dev/vda"),
-        ("scratch_mount_options", "rw,relatime"),
-    ] {
-        record.identity.insert(k.into(), v.into());
-    }
-    let out = tempfile::tempdir().expect("dir");
-    let dir = RunDir::open(out.path(), "x").expect("dir");
-    let path = dir.write(&record).expect("written");
-    fs::copy(path, fixture("record-1.1.json")).expect("copied");
-}
