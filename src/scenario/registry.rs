@@ -8,12 +8,14 @@ use super::bencher::Bencher;
 use super::id::ScenarioId;
 use super::spec::Scenario;
 use crate::error::{Error, Kind, Result};
+use crate::units::Bytes;
 
 /// All scenarios of one bench target, in the order of registration.
 #[derive(Debug, Default)]
 pub struct Suite {
     scenarios: Vec<Scenario>,
     errors: Vec<Error>,
+    scratch: u64,
 }
 
 impl Suite {
@@ -38,6 +40,13 @@ impl Suite {
         &mut self.scenarios[at]
     }
 
+    /// States how much room the suite takes in the scratch folder whichever of
+    /// its scenarios runs: files that are kept for all of them. What one
+    /// scenario takes is [its own statement](Scenario::needs_scratch).
+    pub fn needs_scratch(&mut self, room: Bytes) {
+        self.scratch = room.0;
+    }
+
     /// A group: all names registered through it start with `prefix::`.
     pub fn group(&mut self, prefix: impl Into<String>) -> Group<'_> {
         Group { suite: self, prefix: prefix.into() }
@@ -48,7 +57,10 @@ impl Suite {
     /// # Errors
     /// [`Kind::Suite`] for an invalid name, a double, or a name that is a
     /// substring of another one (explorers filter by substring).
-    pub fn finish(self) -> Result<Vec<Scenario>> {
+    pub fn finish(mut self) -> Result<Vec<Scenario>> {
+        for scenario in &mut self.scenarios {
+            scenario.add_scratch(self.scratch);
+        }
         if let Some(error) = self.errors.into_iter().next() {
             return Err(error);
         }

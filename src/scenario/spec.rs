@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::bencher::Bencher;
 use super::id::ScenarioId;
+use crate::units::Bytes;
 
 /// The body of a scenario: set-up, then one call that hands over the region.
 pub type Body = dyn Fn(&mut Bencher<'_>) -> anyhow::Result<()> + Send + Sync;
@@ -61,6 +62,7 @@ pub struct Scenario {
     needs: Vec<Need>,
     counts: Counts,
     counted: usize,
+    scratch: u64,
     body: Box<Body>,
 }
 
@@ -73,6 +75,7 @@ impl Scenario {
             needs: Vec::new(),
             counts: Counts::Exact,
             counted: 1,
+            scratch: 0,
             body,
         }
     }
@@ -93,6 +96,25 @@ impl Scenario {
     pub fn needs(&mut self, need: Need) -> &mut Self {
         self.needs.push(need);
         self
+    }
+
+    /// States how much room the body's files take in the scratch folder at
+    /// most, beyond what the [suite](super::Suite::needs_scratch) states. A run
+    /// that does not find it does not start.
+    pub fn needs_scratch(&mut self, room: Bytes) -> &mut Self {
+        self.scratch = room.0;
+        self
+    }
+
+    /// The room that a run of this scenario takes in the scratch folder, with
+    /// what the suite takes.
+    pub fn scratch_stated(&self) -> Bytes {
+        Bytes(self.scratch)
+    }
+
+    /// Adds what the suite takes.
+    pub(super) fn add_scratch(&mut self, bytes: u64) {
+        self.scratch = self.scratch.saturating_add(bytes);
     }
 
     /// States that instruction counts vary, and why.

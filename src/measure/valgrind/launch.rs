@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use super::groups::{self, Group};
 use super::protocol::{self, Done, FLAG, Job, Method, Report, Task};
-use super::scratch::{Folder, Scratch};
+use super::scratch::{Folder, Scratch, behind};
 use super::server::{Server, is_timeout, path_of, wait_at_most};
 use super::tool::{Tool, WITH_CHASING};
 use super::{complaint, features, sys, world};
@@ -94,6 +96,8 @@ impl Left {
 struct Running {
     process: i32,
     control: UnixStream,
+    /// Where the body's files are; removed behind it.
+    _files: TempDir,
 }
 
 impl Launcher {
@@ -324,7 +328,7 @@ fn spawn(
 ) -> io::Result<Running> {
     let stem = stem(folder, party);
     let temporary = stem.with_extension("tmp");
-    fs::create_dir(&temporary)?;
+    let files = behind(&temporary)?;
     let (mut control, theirs) = UnixStream::pair()?;
     let errors = File::create(stem.with_extension("err"))?;
     let process = server.fork(group, [theirs.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd()])?;
@@ -335,7 +339,7 @@ fn spawn(
             sys::kill_group(process);
             Err(error)
         }
-        _ => Ok(Running { process, control }),
+        _ => Ok(Running { process, control, _files: files }),
     }
 }
 
