@@ -31,7 +31,7 @@ use wallgrind::block::qcow2::{Compression, CreateOptions};
 /// Sequences in a usual test run, over all bases together, for either engine.
 const SEQUENCES: u32 = 64;
 /// Runs with cuts in a usual test run, for each image, with and without faults.
-const RUNS: u64 = 6;
+const RUNS: u64 = 4;
 
 type Change = fn(&mut CreateOptions);
 

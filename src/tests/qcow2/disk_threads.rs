@@ -250,7 +250,7 @@ fn reads_in_flight_keep_their_clusters() -> Result<(), Failed> {
         image.discard(round * 4096, 4096)?;
         for place in 1..4 {
             image.flush()?;
-            image.write((round * 100 + place) << 16, &[9; 4096])?;
+            image.write((round * 10 + place) << 15, &[9; 4096])?;
         }
     }
     gate.open();
