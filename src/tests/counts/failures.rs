@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use wallgrind::measure::Failure;
 use wallgrind::plan::{Mode, Region};
 
-use crate::Test;
 use crate::driver::{outcome, outcomes, plan};
+use crate::{Missing, Test};
 
 pub const TESTS: &[Test] = &[
     ("failures_name_their_cause_and_the_run_goes_on", named),
@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     ("a_valgrind_that_lies_about_its_version_gives_no_number", lies),
     ("a_valgrind_that_counts_what_is_not_executed_gives_no_number", chases),
     ("another_valgrind_is_named", others),
+    ("a_stripped_executable_says_what_it_lacks", stripped),
 ];
 
 const FLAGGED: &str = "a_count_that_differs_is_flagged_with_its_range";
@@ -157,6 +158,27 @@ fn others() -> Result<()> {
     ] {
         let text = with_valgrind(REQUESTS, &format!("#!/bin/sh\n{version}\n"))?;
         ensure!(text.contains(words), "{version}: {text}");
+    }
+    Ok(())
+}
+
+/// A copy of this executable without symbols, which Valgrind finds the
+/// replacements of the repeatable world by.
+fn stripped() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("program");
+    let strip = Command::new("strip").arg("-o").arg(&program).arg(std::env::current_exe()?).output();
+    let strip = match strip {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(Missing("strip").into()),
+        other => other?,
+    };
+    ensure!(strip.status.success(), "{}", String::from_utf8_lossy(&strip.stderr));
+    let output = Command::new(&program).args(["--exact", FLAGGED]).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(!output.status.success(), "it gave a number: {text}");
+    for words in ["did not replace getrandom, syscall, clock_gettime", "lost its symbols", "strip = \"none\""]
+    {
+        ensure!(text.contains(words), "it does not say {words:?}: {text}");
     }
     Ok(())
 }

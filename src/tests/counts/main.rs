@@ -13,7 +13,7 @@ mod toys;
 
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
 use wallgrind::measure::valgrind;
 
 fn main() -> ExitCode {
@@ -27,10 +27,27 @@ fn main() -> ExitCode {
     let tests: Vec<_> = [exact::TESTS, planted_tls::TESTS, methods::TESTS, failures::TESTS].concat();
     let trials = tests.into_iter().map(|(name, test)| {
         let ignored = valgrind::missing().is_some();
-        Trial::test(name, move || test().map_err(|e| format!("{e:#}").into())).with_ignored_flag(ignored)
+        Trial::ignorable_test(name, move || match test() {
+            Ok(()) => Ok(Completion::Completed),
+            Err(error) if error.is::<Missing>() => Ok(Completion::ignored_with(error.to_string())),
+            Err(error) => Err(format!("{error:#}").into()),
+        })
+        .with_ignored_flag(ignored)
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 /// A test: its name and what it does.
 type Test = (&'static str, fn() -> anyhow::Result<()>);
+
+/// A program that a test needs and that is not here.
+#[derive(Debug)]
+struct Missing(&'static str);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is not installed", self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
