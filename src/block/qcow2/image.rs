@@ -9,7 +9,7 @@
 //! Reads and writes in place take only a shared lock on the mapping.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -121,6 +121,16 @@ impl Image {
     /// Whether writes are accepted: opened for it, and nothing was found to be corrupt.
     pub fn is_writable(&self) -> bool {
         self.writable.load(Ordering::Acquire)
+    }
+
+    /// The path that it was opened at.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What lies under the image, if it is an overlay.
+    pub fn backing(&self) -> Option<&Backing> {
+        self.backing.as_ref()
     }
 
     /// Where guest data lives.
