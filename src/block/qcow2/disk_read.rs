@@ -17,8 +17,7 @@ use super::super::op::{Buffers, Completion, Op, OpKind};
 use super::disk::QcowDisk;
 use super::disk_jobs::{Fetch, Owner, Sub, errno_of, pieces, scatter};
 use super::entry::Compressed;
-use super::image::Image;
-use super::map::{Extents, Source};
+use super::map::{Extent, Source};
 
 impl<E: Engine> QcowDisk<E> {
     /// Starts a read.
@@ -32,25 +31,21 @@ impl<E: Engine> QcowDisk<E> {
         if len == 0 {
             return self.close(number);
         }
-        let image = Arc::clone(&self.image);
-        let mut extents = image.extents(guest, len);
-        let result = match extents.next() {
-            Ok(Some(first)) => {
-                let whole = first.len == len;
-                match first.source {
-                    Source::Data(host) if whole => {
-                        let op = self.pass(number, OpKind::Read, host.0);
-                        return op.map_or((), |op| self.data.push(op));
-                    }
-                    Source::Unallocated if whole && self.is_below(guest, len) => {
-                        let op = self.pass(number, OpKind::Read, guest);
-                        return self.push_below(op);
-                    }
-                    _ => extents.put_back(first),
+        let first = self.image.extents(guest, len).next();
+        let result = match first {
+            Ok(Some(Extent { len: found, source, .. })) if found == len => match source {
+                Source::Data(host) => {
+                    let op = self.pass(number, OpKind::Read, host.0);
+                    return op.map_or((), |op| self.data.push(op));
                 }
-                self.fetch_all(&image, Owner::Job(number), guest, &mut extents)
-            }
-            other => other.map(drop),
+                Source::Unallocated if self.is_below(guest, len) => {
+                    let op = self.pass(number, OpKind::Read, guest);
+                    return self.push_below(op);
+                }
+                _ => self.fetch(Owner::Job(number), guest, len),
+            },
+            Ok(_) => self.fetch(Owner::Job(number), guest, len),
+            Err(error) => Err(error),
         };
         self.close_with(number, result);
     }
@@ -79,11 +74,7 @@ impl<E: Engine> QcowDisk<E> {
     pub(super) fn fetch(&mut self, owner: Owner, guest: u64, len: u64) -> Result<()> {
         let image = Arc::clone(&self.image);
         let mut extents = image.extents(guest, len);
-        self.fetch_all(&image, owner, guest, &mut extents)
-    }
-
-    fn fetch_all(&mut self, image: &Image, owner: Owner, guest: u64, all: &mut Extents<'_>) -> Result<()> {
-        while let Some(extent) = all.next()? {
+        while let Some(extent) = extents.next()? {
             let at = (extent.guest.0 - guest) as usize;
             let fetch = Fetch { owner, at, len: extent.len as usize, guest: extent.guest.0, packed: None };
             match extent.source {
