@@ -409,6 +409,9 @@ impl<E: Engine> Drop for QcowDisk<E> {
                 self.image.ranges.unlock(range);
             }
         }
+        if let Some(event) = &self.event {
+            self.image.ranges.forget(event);
+        }
         for side in [0, 1] {
             if self.sides[side] > 0 {
                 self.image.gate.leave_side(side);

@@ -8,11 +8,12 @@
 //! Neighbours: `disk` starts reads and passes on completions, `map` has the
 //! extents; `disk_write` reads padding with the same functions.
 
+use std::io;
 use std::sync::Arc;
 
 use super::super::buf::AlignedBuf;
 use super::super::engine::Engine;
-use super::super::error::Result;
+use super::super::error::{Error, Result};
 use super::super::op::{Buffers, Completion, Op, OpKind};
 use super::disk::QcowDisk;
 use super::disk_jobs::{Fetch, Owner, Sub, errno_of, pieces, scatter};
@@ -178,10 +179,11 @@ impl<E: Engine> QcowDisk<E> {
 
     /// A buffer of `len` bytes whose content is arbitrary.
     pub(super) fn take_buffer(&self, len: u64) -> Result<AlignedBuf> {
-        let mut buf = match len <= self.pool.size() as u64 {
-            true => self.pool.take()?,
-            false => AlignedBuf::new(len as usize, self.buffer_align())?,
+        let buf = match len <= self.pool.size() as u64 {
+            true => self.pool.take(),
+            false => AlignedBuf::new(len as usize, self.buffer_align()),
         };
+        let mut buf = buf.map_err(|_| Error::io("no buffer", io::Error::from_raw_os_error(libc::ENOMEM)))?;
         buf.set_len(len as usize)?;
         Ok(buf)
     }

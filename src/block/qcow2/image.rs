@@ -25,7 +25,9 @@ use super::snapshot::Snapshot;
 use super::sync::{BufferPool, RangeLocks, ReadGate, lock};
 use super::types::{Compression, Geometry, HostOffset};
 
-/// An open qcow2 image. Methods take `&self` and may be called from several threads at once.
+/// An open qcow2 image. Methods take `&self` and may be called from several threads at once, also
+/// beside any number of [`super::QcowDisk`]s. One that would have to wait for an operation that the
+/// same thread has in flight on such a disk fails with `Busy` instead.
 pub struct Image {
     pub(super) geo: Geometry,
     pub(super) compression: Compression,
