@@ -123,6 +123,12 @@ impl Image {
         self.writable.load(Ordering::Acquire)
     }
 
+    /// Gives the image up: nothing more is written to it, not even what is dirty. For a file that
+    /// is about to be deleted, which the flush on drop would bring to its device first.
+    pub fn abandon(&self) {
+        self.writable.store(false, Ordering::Release);
+    }
+
     /// Where guest data lives.
     pub(super) fn target(&self) -> &dyn Storage {
         self.data.as_deref().unwrap_or(&*self.file)
