@@ -209,7 +209,8 @@ impl Bounce {
         Ok(())
     }
 
-    fn grown(&self, len: u64, physical: u64) {
+    /// Notes that the file has at least `len` bytes, and `physical` with the rest of its last block.
+    pub fn grown(&self, len: u64, physical: u64) {
         self.len.fetch_max(len, SeqCst);
         self.physical.fetch_max(physical, SeqCst);
     }

@@ -48,6 +48,7 @@ pub use engine_sync::SyncEngine;
 pub use engine_uring::UringEngine;
 pub use error::{Error, ErrorKind, Result};
 pub use op::{Buffers, Completion, Op, OpKind};
+pub use qcow2::QcowDisk;
 pub use raw::FileStorage;
 pub use raw_disk::RawDisk;
 pub use storage::Storage;

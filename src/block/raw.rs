@@ -25,8 +25,8 @@ pub struct IoStorage<I: FileIo> {
 
 /// An image in a file or on a block device.
 ///
-/// Under O_DIRECT it must be the file's only writer, because it keeps the
-/// true length of a file that ends within a block.
+/// Under O_DIRECT it keeps the true length of a file that ends within a block:
+/// who else writes the file says so by [`Storage::written_elsewhere`].
 pub type FileStorage = IoStorage<BlockFile>;
 
 impl FileStorage {
@@ -149,6 +149,12 @@ impl<I: FileIo> Storage for IoStorage<I> {
         match &self.bounce {
             Some(bounce) => Ok(bounce.len()),
             None => retry(|| self.io.size()).map_err(|error| self.error("cannot find the length", 0, error)),
+        }
+    }
+
+    fn written_elsewhere(&self, end: u64) {
+        if let Some(bounce) = &self.bounce {
+            bounce.grown(end, end);
         }
     }
 

@@ -23,7 +23,8 @@ use super::op::{Completion, Op, OpKind};
 /// A disk of fixed capacity over an engine.
 pub struct RawDisk<E: Engine> {
     engine: E,
-    file: Arc<dyn FileIo>,
+    /// To cut what a bounced write made too long.
+    file: Option<Arc<dyn FileIo>>,
     capacity: u64,
     align: Alignment,
     jobs: Jobs,
@@ -45,8 +46,18 @@ impl<E: Engine> RawDisk<E> {
     pub fn new(engine: E, file: Arc<dyn FileIo>) -> Result<Self> {
         let capacity = retry(|| file.size())
             .map_err(|error| Error::io("cannot find the capacity of the disk", error))?;
+        Ok(Self::with(engine, Some(file), capacity))
+    }
+
+    /// All of a file that may grow, at any alignment: writes at its end may
+    /// round its length up to the file's blocks.
+    pub(crate) fn growing(engine: E) -> Self {
+        Self::with(engine, None, i64::MAX as u64)
+    }
+
+    fn with(engine: E, file: Option<Arc<dyn FileIo>>, capacity: u64) -> Self {
         let (align, depth) = (engine.alignment(), engine.depth());
-        Ok(Self {
+        Self {
             engine,
             file,
             capacity,
@@ -55,7 +66,12 @@ impl<E: Engine> RawDisk<E> {
             batch: Vec::with_capacity(depth),
             arrived: Vec::with_capacity(depth),
             done: VecDeque::with_capacity(depth),
-        })
+        }
+    }
+
+    /// What the file demands, which the disk hides.
+    pub(crate) fn file_alignment(&self) -> Alignment {
+        self.align
     }
 
     /// Capacity in bytes.
@@ -138,10 +154,10 @@ impl<E: Engine> RawDisk<E> {
     /// made it longer.
     fn keep_length(&self, job: &Job, result: i64) -> std::result::Result<(), i32> {
         let overhangs = job.kind() == OpKind::Write && job.span().end > self.capacity;
-        if result < 0 || !overhangs {
+        let Some(file) = self.file.as_ref().filter(|_| overhangs && result >= 0) else {
             return Ok(());
-        }
-        retry(|| self.file.truncate(self.capacity)).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+        };
+        retry(|| file.truncate(self.capacity)).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
     }
 
     /// Looks at what the engine completed.

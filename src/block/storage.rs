@@ -46,6 +46,10 @@ pub trait Storage: Send + Sync {
     /// Sets the length of the file.
     fn set_len(&self, len: u64) -> Result<()>;
 
+    /// Says that somebody else (an engine) has written the file up to `end`, for storage that keeps
+    /// the length itself.
+    fn written_elsewhere(&self, _end: u64) {}
+
     /// Reads into one buffer; see [`Storage::readv_at`].
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
         self.readv_at(&mut [IoSliceMut::new(buf)], offset)

@@ -160,6 +160,10 @@ impl Storage for MemStorage {
         self.storage.len()
     }
 
+    fn written_elsewhere(&self, end: u64) {
+        self.storage.written_elsewhere(end);
+    }
+
     fn set_len(&self, len: u64) -> Result<()> {
         self.storage.set_len(len)
     }

@@ -79,7 +79,7 @@ pub(super) struct References {
 impl Image {
     /// Checks all structures. Other operations wait; what is dirty is written before.
     pub fn check(&self) -> Result<Report> {
-        let _all = self.ranges.lock_all();
+        let _all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         if self.is_writable() {
             self.flush_state(&mut state)?;

@@ -36,7 +36,7 @@ impl Image {
         }
         self.relieve()?;
         let cluster = self.geo.cluster_of(guest);
-        let _range = self.ranges.lock(cluster, cluster);
+        let _range = self.ranges.lock(cluster, cluster)?;
         let placed = self.buffers.with(2 * size as usize, |buf| {
             let (plain, packed) = buf.split_at_mut(size as usize);
             plain[..data.len()].copy_from_slice(data);

@@ -46,7 +46,13 @@ impl Image {
         if first >= end {
             return Ok(0);
         }
-        let _range = self.ranges.lock(first, end - 1);
+        let _range = self.ranges.lock(first, end - 1)?;
+        let bytes = self.discard_clusters(first, end)?;
+        Ok(bytes.min(self.size() - (first << self.geo.cluster_bits)))
+    }
+
+    /// Discards whole clusters while the caller holds them; returns how many bytes those are.
+    fn discard_clusters(&self, first: u64, end: u64) -> Result<u64> {
         let mut bytes = 0;
         self.for_each_table(first, end, |image, from, count| {
             if !image.geo.zero_flag && image.backed(from << image.geo.cluster_bits) {
@@ -60,7 +66,28 @@ impl Image {
             bytes += count * image.geo.cluster_size();
             Ok(())
         })?;
-        Ok(bytes.min(self.size() - (first << self.geo.cluster_bits)))
+        Ok(bytes)
+    }
+
+    /// Makes the range read as zeroes and gives back the clusters that lie in it as a whole, while
+    /// the caller holds all that it touches.
+    pub(super) fn discard_held(&self, guest: u64, len: u64) -> Result<()> {
+        let (first, end) = self.whole_clusters(guest, len);
+        if first >= end {
+            return self.zero_part(guest, len);
+        }
+        self.discard_clusters(first, end)?;
+        if !self.geo.zero_flag {
+            return self.zero_part(guest, len);
+        }
+        self.zero_edges(guest, len, (first, end))
+    }
+
+    /// Zeroes what of a range lies outside of its whole clusters `first..end`.
+    fn zero_edges(&self, guest: u64, len: u64, (first, end): (u64, u64)) -> Result<()> {
+        let (from, to) = (first << self.geo.cluster_bits, end << self.geo.cluster_bits);
+        self.zero_part(guest, from - guest)?;
+        self.zero_part(to.min(guest + len), (guest + len).saturating_sub(to))
     }
 
     /// Runs `body` over parts that lie in one L2 table each.
@@ -137,16 +164,19 @@ impl Image {
             return Ok(());
         }
         self.relieve()?;
+        let (first, last) = self.clusters_of(guest, len);
+        let _range = self.ranges.lock(first, last)?;
+        self.zero_held(guest, len, unmap)
+    }
+
+    /// Makes the range read as zeroes while the caller holds all that it touches.
+    pub(super) fn zero_held(&self, guest: u64, len: u64, unmap: bool) -> Result<()> {
         let (first, end) = self.whole_clusters(guest, len);
-        let last = self.geo.cluster_of(guest + len - 1);
-        let _range = self.ranges.lock(self.geo.cluster_of(guest), last);
         if first >= end {
             return self.zero_part(guest, len);
         }
-        let (from, to) = (first << self.geo.cluster_bits, end << self.geo.cluster_bits);
-        self.zero_part(guest, from - guest)?;
         self.for_each_table(first, end, |image, first, count| image.zero_clusters(first, count, unmap))?;
-        self.zero_part(to.min(guest + len), (guest + len).saturating_sub(to))
+        self.zero_edges(guest, len, (first, end))
     }
 
     /// Zeroes whole clusters while the caller holds them.

@@ -22,6 +22,17 @@ impl Image {
         self.finish(result)
     }
 
+    /// Whether a flush has nothing to do but to make data durable.
+    pub(super) fn metadata_is_clean(&self) -> bool {
+        let state = lock(&self.state);
+        let freeing = !state.frees.is_empty() || !state.waiting.is_empty();
+        !(freeing || state.header.stale || state.flags_stale)
+            && !state.refs.is_dirty()
+            && !state.refs.table_is_dirty()
+            && state.l1_dirty.is_empty()
+            && self.maps().slots().iter().all(|slot| slot.dirty_words().is_none())
+    }
+
     /// [`Self::flush`] for who holds the state. While it runs nothing is allocated or linked.
     pub(super) fn flush_state(&self, state: &mut State) -> Result<()> {
         let file = &*self.file;

@@ -154,6 +154,17 @@ impl Image {
         }
     }
 
+    /// Notes that an engine has written the file with the guest's data up to `end`.
+    pub(super) fn written_elsewhere(&self, end: u64) {
+        self.target().written_elsewhere(end);
+        self.note_written(end);
+    }
+
+    /// Accepts no more changes.
+    pub(super) fn refuse_changes(&self) {
+        self.writable.store(false, Ordering::Release);
+    }
+
     /// Refuses ranges outside the disk.
     pub(super) fn check_range(&self, guest: u64, len: u64) -> Result<()> {
         match guest.checked_add(len) {

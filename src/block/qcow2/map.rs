@@ -65,16 +65,20 @@ impl Image {
 
     /// All extents of the disk between `guest` and `guest + len`.
     pub fn map(&self, guest: GuestOffset, len: u64) -> Result<Vec<Extent>> {
-        let mut extents: Vec<Extent> = Vec::new();
-        let (mut at, end) = (guest.0, guest.0.saturating_add(len));
-        while at < end {
-            let next = self.extent(GuestOffset(at), end - at)?;
-            at += next.len;
-            if !extents.last_mut().is_some_and(|last| last.join(&next)) {
-                extents.push(next);
+        let all = || {
+            self.check_range(guest.0, len)?;
+            let (mut found, mut extents) = (Vec::new(), self.extents(guest.0, len));
+            while let Some(extent) = extents.next()? {
+                found.push(extent);
             }
-        }
-        Ok(extents)
+            Ok(found)
+        };
+        self.finish(all())
+    }
+
+    /// The extents of a range one after the other, each as long as it can be.
+    pub(super) fn extents(&self, guest: u64, len: u64) -> Extents<'_> {
+        Extents { image: self, at: guest, end: guest.saturating_add(len), ahead: None, back: None }
     }
 
     pub(super) fn extent_unchecked(&self, guest: u64, len: u64) -> Result<Extent> {
@@ -197,6 +201,56 @@ impl Image {
     /// not this image's.
     pub(super) fn backing_error(error: &Error) -> Error {
         Error::new(ErrorKind::Io, format!("backing file: {error}"))
+    }
+}
+
+/// See [`Image::extents`].
+pub(super) struct Extents<'a> {
+    image: &'a Image,
+    /// Where the next look at the mapping begins.
+    at: u64,
+    end: u64,
+    /// Looked up already.
+    ahead: Option<Extent>,
+    /// Looked up, handed out and put back.
+    back: Option<Extent>,
+}
+
+impl Extents<'_> {
+    fn look(&mut self) -> Result<Option<Extent>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let extent = self.image.extent_unchecked(self.at, self.end - self.at)?;
+        self.at += extent.len;
+        Ok(Some(extent))
+    }
+
+    /// Lets `extent`, which came last, come again.
+    pub(super) fn put_back(&mut self, extent: Extent) {
+        debug_assert!(self.ahead.is_none_or(|next| next.guest.0 == extent.guest.0 + extent.len));
+        self.back = Some(extent);
+    }
+
+    /// The next extent, `None` at the end of the range.
+    pub(super) fn next(&mut self) -> Result<Option<Extent>> {
+        if let Some(extent) = self.back.take() {
+            return Ok(Some(extent));
+        }
+        let first = match self.ahead.take() {
+            Some(extent) => Some(extent),
+            None => self.look()?,
+        };
+        let Some(mut extent) = first else {
+            return Ok(None);
+        };
+        while let Some(next) = self.look()? {
+            if !extent.join(&next) {
+                self.ahead = Some(next);
+                break;
+            }
+        }
+        Ok(Some(extent))
     }
 }
 

@@ -4,15 +4,16 @@
 //! cite its sections by name.
 //!
 //! One [`Image`] owns all metadata. It maps guest ranges to [`Extent`]s, plain
-//! data that an asynchronous engine can act on as well as the synchronous
-//! methods here do. Readers of mappings in memory never exclude each other.
+//! data on which its synchronous methods act, and a [`QcowDisk`] over any
+//! engine; both may be at work on one image at the same time. Readers of mappings in memory never exclude each other.
 //!
 //! | module | what it has |
 //! |---|---|
 //! | `types`, `entry`, `width`, `header`, `extension`, `snapshot` | bit layouts, pure |
 //! | `cache`, `refcount`, `sync` | metadata in memory, and who may touch it |
 //! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
-//! | `map`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
+//! | `map`, `plan`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
+//! | `disk`, `disk_jobs`, `disk_start`, `disk_read`, `disk_write` | the same over any engine |
 //! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
 //! | `snapshot_ops`, `resize`, `check`, `repair` | what an administrator asks for |
 
@@ -26,6 +27,11 @@ mod compressed;
 mod counts;
 mod create;
 mod discard;
+mod disk;
+mod disk_jobs;
+mod disk_read;
+mod disk_start;
+mod disk_write;
 mod entry;
 mod extension;
 mod flush;
@@ -34,6 +40,7 @@ mod image;
 mod map;
 mod open;
 mod options;
+mod plan;
 mod read;
 mod refcount;
 mod repair;
@@ -49,6 +56,7 @@ mod write;
 pub use backing::{Backing, Opener};
 pub use check::Report;
 pub use create::{CreateOptions, Preallocation, create};
+pub use disk::QcowDisk;
 pub use entry::Compressed;
 pub use extension::Extension;
 pub use header::Header;

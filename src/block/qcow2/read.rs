@@ -52,7 +52,7 @@ impl Image {
         }
     }
 
-    fn read_backing(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
+    pub(super) fn read_backing(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
         match &self.backing {
             Some(backing) => backing.read(guest, buf).map_err(|e| Self::backing_error(&e)),
             None => {
@@ -63,24 +63,35 @@ impl Image {
     }
 
     fn read_compressed(&self, guest: u64, compressed: Compressed, buf: &mut [u8]) -> Result<()> {
-        let size = self.geo.cluster_size() as usize;
-        let within = self.geo.within(guest) as usize;
         let decoded = self.buffers.with(compressed.len as usize, |input| {
             let got = self.file.read_at(input, compressed.host.0)?;
             if got == 0 {
                 return Err(corrupt("compressed cluster past end of file"));
             }
             // The last sector may end beyond the end of the file.
-            let input = &input[..got];
-            if buf.len() == size {
-                return self.codecs.decode(self.compression, input, buf);
-            }
-            self.buffers.with(size, |whole| {
-                self.codecs.decode(self.compression, input, whole)?;
-                buf.copy_from_slice(&whole[within..within + buf.len()]);
-                Ok(())
-            })
+            self.decode_part(guest, &input[..got], buf)
         });
         decoded.map_err(|e| e.with_guest(guest).with_host(compressed.host.0))
+    }
+
+    /// Fills `out` with what the compressed cluster at `guest` has from there on; `input` is the
+    /// cluster as stored.
+    pub(super) fn decode_part(&self, guest: u64, input: &[u8], out: &mut [u8]) -> Result<()> {
+        if out.len() as u64 == self.geo.cluster_size() {
+            return self.codecs.decode(self.compression, input, out);
+        }
+        self.decoded(input, |whole| {
+            let within = self.geo.within(guest) as usize;
+            out.copy_from_slice(&whole[within..within + out.len()]);
+        })
+    }
+
+    /// Shows a compressed cluster decoded.
+    pub(super) fn decoded(&self, input: &[u8], see: impl FnOnce(&[u8])) -> Result<()> {
+        self.buffers.with(self.geo.cluster_size() as usize, |whole| {
+            self.codecs.decode(self.compression, input, whole)?;
+            see(whole);
+            Ok(())
+        })
     }
 }

@@ -262,6 +262,11 @@ impl Refcounts {
         }
     }
 
+    /// Whether refcounts differ from the file.
+    pub fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     /// Whether the table itself waits to be written.
     pub fn table_is_dirty(&self) -> bool {
         !self.table_dirty.is_empty()

@@ -19,7 +19,7 @@ impl Image {
     /// Makes refcounts and COPIED flags fit the references, and clears the dirty and corrupt bits
     /// if nothing is left to complain about. Returns what a check finds afterwards.
     pub fn repair(&self) -> Result<Report> {
-        let all = self.ranges.lock_all();
+        let all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         let result = self.flush_state(&mut state).and_then(|()| self.repair_state(&mut state));
         drop(state);

@@ -44,7 +44,7 @@ impl Image {
             self.discard(first, old - first)?;
             self.drop_zeroes(first, old)?;
         }
-        let _all = self.ranges.lock_all();
+        let _all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
         state.header.update(&*self.file, |header| header.size = size)?;
@@ -58,12 +58,12 @@ impl Image {
     /// Entries beyond the end say nothing: a later growth decides what is there.
     fn drop_zeroes(&self, first: u64, old: u64) -> Result<()> {
         let from = self.geo.cluster_of(first);
-        let _range = self.ranges.lock(from, self.geo.clusters_for(old));
+        let _range = self.ranges.lock(from, self.geo.clusters_for(old))?;
         self.unallocate(from, self.geo.clusters_for(old))
     }
 
     fn grow(&self, size: u64, old: u64) -> Result<()> {
-        let all = self.ranges.lock_all();
+        let all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
         if let Some(data) = &self.data

@@ -50,7 +50,7 @@ impl Image {
             let message = "no internal snapshots with an external data file";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let _all = self.ranges.lock_all();
+        let _all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
         self.set_incompatible(&mut state, DIRTY, true)?;

@@ -5,7 +5,11 @@
 //! tickets; `flush` asks when freed clusters may be handed out again.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::super::error::{Error, ErrorKind, Result};
+use super::super::sys::eventfd::EventFd;
 
 /// Locks a mutex; a panic of another holder does not make the data unreachable.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -13,44 +17,161 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Ranges of guest clusters that are being changed: overlapping ones wait for each other.
+///
+/// A call holds its range until it returns. A disk holds one from an operation's start until its
+/// completion is seen, which only the thread that drives the disk can do: who waits for such a
+/// range must not be that thread.
 #[derive(Debug, Default)]
 pub struct RangeLocks {
-    held: Mutex<Vec<(u64, u64)>>,
+    ranges: Mutex<Ranges>,
     freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Ranges {
+    held: Vec<Held>,
+    /// Threads that sleep until something is freed: without one, no wake-up is a system call.
+    sleepers: usize,
+    /// Disks that want to be told when a range is freed.
+    callers: Vec<(Range, Arc<EventFd>)>,
+}
+
+/// First and last cluster.
+pub type Range = (u64, u64);
+
+/// A disk that holds ranges while its operations are in flight, and the thread that took one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number, unique in the process.
+    pub disk: u64,
+    /// Who started the operation.
+    pub thread: ThreadId,
+}
+
+#[derive(Debug)]
+struct Held {
+    range: Range,
+    holder: Option<Holder>,
+}
+
+/// Why a range could not be had at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// By an operation of the same disk.
+    Own,
+    /// By somebody else.
+    Other,
 }
 
 /// A held range; dropping it lets the next one in.
 #[derive(Debug)]
 pub struct RangeGuard<'a> {
     owner: &'a RangeLocks,
-    range: (u64, u64),
+    range: Range,
+}
+
+fn overlap(a: Range, b: Range) -> bool {
+    a.0 <= b.1 && b.0 <= a.1
+}
+
+impl Ranges {
+    fn holders(&self, range: Range) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(move |held| overlap(held.range, range))
+    }
+
+    /// Refuses to wait for what only the waiting thread itself could end.
+    fn check_others(&self, range: Range) -> Result<()> {
+        let me = thread::current().id();
+        match self.holders(range).any(|held| held.holder.is_some_and(|holder| holder.thread == me)) {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::Busy,
+                "an operation in flight, started by this thread, holds these clusters",
+            )),
+        }
+    }
 }
 
 impl RangeLocks {
-    /// Waits until no part of the clusters `first..=last` is held, then holds them.
-    pub fn lock(&self, first: u64, last: u64) -> RangeGuard<'_> {
-        let mut held = lock(&self.held);
-        while held.iter().any(|&(a, b)| first <= b && a <= last) {
-            held = self.freed.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-        held.push((first, last));
-        RangeGuard { owner: self, range: (first, last) }
+    /// Waits until no part of the clusters `first..=last` is held, then holds them. An error where
+    /// that would be for ever, because this thread has to complete an operation in flight first.
+    pub fn lock(&self, first: u64, last: u64) -> Result<RangeGuard<'_>> {
+        let range = (first, last);
+        let mut ranges = self.free(range)?;
+        ranges.held.push(Held { range, holder: None });
+        Ok(RangeGuard { owner: self, range })
     }
 
     /// Holds the whole disk.
-    pub fn lock_all(&self) -> RangeGuard<'_> {
+    pub fn lock_all(&self) -> Result<RangeGuard<'_>> {
         self.lock(0, u64::MAX)
+    }
+
+    /// Waits until no part of `range` is held; errors as [`Self::lock`].
+    pub fn wait_free(&self, range: Range) -> Result<()> {
+        self.free(range).map(drop)
+    }
+
+    fn free(&self, range: Range) -> Result<MutexGuard<'_, Ranges>> {
+        let mut ranges = lock(&self.ranges);
+        while ranges.holders(range).next().is_some() {
+            ranges.check_others(range)?;
+            ranges.sleepers += 1;
+            ranges = self.freed.wait(ranges).unwrap_or_else(PoisonError::into_inner);
+            ranges.sleepers -= 1;
+        }
+        Ok(ranges)
+    }
+
+    /// Holds `range` for `holder` until [`Self::unlock`], if nobody holds a part of it. If somebody
+    /// else does, `event` is signalled when that may have changed.
+    pub fn try_lock(
+        &self,
+        range: Range,
+        holder: Holder,
+        event: Option<&Arc<EventFd>>,
+    ) -> std::result::Result<(), Taken> {
+        let mut ranges = lock(&self.ranges);
+        if ranges.holders(range).next().is_none() {
+            ranges.held.push(Held { range, holder: Some(holder) });
+            return Ok(());
+        }
+        let own = |held: &Held| held.holder.is_some_and(|other| other.disk == holder.disk);
+        if ranges.holders(range).any(own) {
+            return Err(Taken::Own);
+        }
+        if let Some(event) = event
+            && !ranges.callers.iter().any(|(other, who)| *other == range && Arc::ptr_eq(who, event))
+        {
+            ranges.callers.push((range, Arc::clone(event)));
+        }
+        Err(Taken::Other)
+    }
+
+    /// Lets go of what [`Self::try_lock`] gave.
+    pub fn unlock(&self, range: Range) {
+        let mut ranges = lock(&self.ranges);
+        if let Some(at) = ranges.held.iter().position(|held| held.range == range) {
+            ranges.held.swap_remove(at);
+        }
+        ranges.callers.retain(|(wanted, event)| {
+            let wakes = overlap(*wanted, range);
+            if wakes {
+                event.signal();
+            }
+            !wakes
+        });
+        let sleepers = ranges.sleepers;
+        drop(ranges);
+        if sleepers > 0 {
+            self.freed.notify_all();
+        }
     }
 }
 
 impl Drop for RangeGuard<'_> {
     fn drop(&mut self) {
-        let mut held = lock(&self.owner.held);
-        if let Some(at) = held.iter().position(|range| *range == self.range) {
-            held.swap_remove(at);
-        }
-        drop(held);
-        self.owner.freed.notify_all();
+        self.owner.unlock(self.range);
     }
 }
 
@@ -65,21 +186,38 @@ pub struct ReadGate {
 /// A read in flight.
 #[derive(Debug)]
 pub struct ReadTicket<'a> {
-    counter: &'a AtomicUsize,
+    gate: &'a ReadGate,
+    side: usize,
 }
 
 impl ReadGate {
     /// Begins a read: hold the ticket from before the mapping is looked up until the data is there.
     pub fn enter(&self) -> ReadTicket<'_> {
+        ReadTicket { gate: self, side: self.enter_side() }
+    }
+
+    /// [`Self::enter`] for who says itself when the read is over, by [`Self::leave_side`].
+    pub fn enter_side(&self) -> usize {
         loop {
             let epoch = self.epoch.load(Ordering::SeqCst);
-            let counter = &self.active[(epoch & 1) as usize];
-            counter.fetch_add(1, Ordering::SeqCst);
+            let side = (epoch & 1) as usize;
+            self.active[side].fetch_add(1, Ordering::SeqCst);
             if self.epoch.load(Ordering::SeqCst) == epoch {
-                return ReadTicket { counter };
+                return side;
             }
-            counter.fetch_sub(1, Ordering::SeqCst);
+            self.leave_side(side);
         }
+    }
+
+    /// The side that [`Self::enter_side`] would return now. Who holds it already need not enter
+    /// again: the next epoch but one, which has the same side, does not begin before that is over.
+    pub fn side(&self) -> usize {
+        (self.epoch.load(Ordering::SeqCst) & 1) as usize
+    }
+
+    /// Ends a read of [`Self::enter_side`].
+    pub fn leave_side(&self, side: usize) {
+        self.active[side].fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Ends the current epoch and returns it. Call only while the epoch before it is drained, and
@@ -96,7 +234,7 @@ impl ReadGate {
 
 impl Drop for ReadTicket<'_> {
     fn drop(&mut self) {
-        self.counter.fetch_sub(1, Ordering::SeqCst);
+        self.gate.leave_side(self.side);
     }
 }
 
@@ -124,7 +262,9 @@ impl BufferPool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::sys::eventfd::drain;
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn an_epoch_is_drained_when_its_reads_are_done() {
@@ -141,12 +281,48 @@ mod tests {
     #[test]
     fn overlapping_ranges_wait_and_others_do_not() {
         let locks = RangeLocks::default();
-        let first = locks.lock(0, 4);
-        drop(locks.lock(5, 9));
+        let first = locks.lock(0, 4).expect("free");
+        drop(locks.lock(5, 9).expect("free"));
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| drop(locks.lock(4, 5)));
+            let waiter = scope.spawn(|| drop(locks.lock(4, 5).expect("free at last")));
             assert!(!waiter.is_finished());
             drop(first);
         });
+    }
+
+    #[test]
+    fn what_a_thread_has_in_flight_is_not_waited_for_by_it() {
+        let locks = RangeLocks::default();
+        let holder = |disk| Holder { disk, thread: thread::current().id() };
+        assert_eq!(locks.try_lock((3, 5), holder(1), None), Ok(()));
+        assert_eq!(locks.try_lock((5, 6), holder(1), None), Err(Taken::Own));
+        assert_eq!(locks.try_lock((0, 3), holder(2), None), Err(Taken::Other));
+        assert_eq!(locks.lock(5, 5).map(drop).map_err(|e| e.kind()), Err(ErrorKind::Busy));
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| locks.lock_all().map(drop));
+            assert!(!waiter.is_finished());
+            locks.unlock((3, 5));
+            assert!(waiter.join().expect("it ends").is_ok());
+        });
+        assert!(locks.wait_free((0, u64::MAX)).is_ok());
+    }
+
+    #[test]
+    fn who_was_refused_is_told_when_it_can_try_again() {
+        let locks = RangeLocks::default();
+        let event = Arc::new(EventFd::new().expect("an eventfd"));
+        let told = || drain(event.as_fd()).expect("an eventfd");
+        let guard = locks.lock(3, 5).expect("free");
+        let holder = Holder { disk: 1, thread: thread::current().id() };
+        for _ in 0..2 {
+            assert_eq!(locks.try_lock((4, 9), holder, Some(&event)), Err(Taken::Other));
+        }
+        drop(locks.lock(0, 1));
+        assert_eq!(told(), None, "another range");
+        drop(guard);
+        assert_eq!(told(), Some(1));
+        assert_eq!(locks.try_lock((4, 9), holder, Some(&event)), Ok(()));
+        locks.unlock((4, 9));
+        assert_eq!(told(), None, "it has what it wanted");
     }
 }

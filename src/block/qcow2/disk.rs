@@ -1,0 +1,396 @@
+//! A qcow2 disk over any engine: requests of a guest become operations on the
+//! file that holds its data, and metadata stays with the [`Image`], which any
+//! number of disks and the image's own methods share.
+//!
+//! - Mappings are looked up when an operation starts. What has to be read for
+//!   that is read with the image's synchronous calls.
+//! - Reads take no exclusive lock while their mapping is in memory. Writes,
+//!   zeroes and discards hold their clusters from start to end; those that
+//!   meet held clusters wait inside the disk, oldest first.
+//! - Zeroes and discards change metadata alone, but for clusters that they
+//!   cover in part, which are written at once. Discarded ranges read as zeroes.
+//! - A flush is the engine's where no metadata is dirty, else the image's own
+//!   [`Image::flush`], done before the submission returns.
+//! - An operation in flight that this thread started makes the image's own
+//!   methods fail with `Busy` where they would have to wait for it.
+//!
+//! Neighbours: `disk_start` decides what may start, `disk_read` and
+//! `disk_write` do the work, `disk_jobs` keeps what is in flight, `raw_disk` below takes requests at any alignment.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::align::Alignment;
+use super::super::buf::BufPool;
+use super::super::engine::{Engine, Refused};
+use super::super::error::{Error, ErrorKind, Result};
+use super::super::op::{Completion, Op, OpKind};
+use super::super::raw_disk::RawDisk;
+use super::super::sys::eventfd::EventFd;
+use super::super::tags::Tags;
+use super::disk_jobs::{Job, Part, Slots, Sub, errno_of};
+use super::image::Image;
+use super::plan::Ahead;
+
+/// Bytes of buffers that a disk keeps for reuse, at most.
+const KEPT: u64 = 8 << 20;
+
+/// Numbers of disks, for the ranges that they hold.
+static DISKS: AtomicU64 = AtomicU64::new(0);
+
+/// A guest's disk in an image, over an engine; itself an engine over guest offsets.
+pub struct QcowDisk<E: Engine> {
+    pub(super) image: Arc<Image>,
+    /// The file with the guest's data, at any alignment.
+    engine: RawDisk<E>,
+    pub(super) number: u64,
+    tags: Tags,
+    pub(super) jobs: Slots<Job>,
+    pub(super) parts: Slots<Part>,
+    pub(super) subs: Slots<Sub>,
+    /// Requests whose clusters are not free, oldest first.
+    pub(super) waiting: Vec<usize>,
+    /// Operations for the engine.
+    pub(super) outbox: Vec<Op>,
+    batch: Vec<Op>,
+    /// Completions of the engine, to be looked at.
+    arrived: Vec<Completion>,
+    /// Completions for the caller.
+    done: VecDeque<Completion>,
+    /// Reads in flight on either side of the image's gate.
+    sides: [usize; 2],
+    pub(super) ahead: Ahead,
+    pub(super) pool: BufPool,
+    /// The engine's notifier, once somebody asked for it.
+    pub(super) event: Option<Arc<EventFd>>,
+}
+
+impl<E: Engine> QcowDisk<E> {
+    /// The disk in `image`, whose data `engine` reads and writes: it works on the image file, or on
+    /// the external data file where the image has one. As deep as the engine.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` where the engine's file demands an alignment larger than a cluster.
+    pub fn new(engine: E, image: Arc<Image>) -> Result<Self> {
+        let (depth, cluster) = (engine.depth(), image.cluster_size());
+        if engine.alignment().offset() > cluster {
+            let message = "the file takes blocks larger than a cluster, which others may be writing";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let keep = (KEPT / cluster).clamp(2, depth as u64 + 2) as usize;
+        let align = engine.alignment().memory().max(4096);
+        Ok(Self {
+            image,
+            engine: RawDisk::growing(engine),
+            number: DISKS.fetch_add(1, Ordering::Relaxed),
+            tags: Tags::new(depth),
+            jobs: Slots::with_capacity(depth),
+            parts: Slots::with_capacity(depth),
+            subs: Slots::with_capacity(depth),
+            waiting: Vec::with_capacity(depth),
+            outbox: Vec::with_capacity(depth),
+            batch: Vec::new(),
+            arrived: Vec::with_capacity(depth),
+            done: VecDeque::with_capacity(depth),
+            sides: [0; 2],
+            ahead: Ahead::default(),
+            pool: BufPool::new(cluster as usize, align, keep),
+            event: None,
+        })
+    }
+
+    /// The image.
+    pub fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    /// Capacity in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.image.size()
+    }
+
+    pub(super) fn buffer_align(&self) -> usize {
+        self.engine.file_alignment().memory().max(4096)
+    }
+
+    fn check(&self, op: &Op) -> Result<()> {
+        op.check()?;
+        self.image.check_range(op.offset, op.len)
+    }
+
+    /// Accepts all of `ops`, whose tags then count as in flight, or none.
+    fn admit(&mut self, ops: &[Op]) -> Result<()> {
+        ops.iter().try_for_each(|op| self.check(op))?;
+        let free = self.depth() - self.in_flight();
+        if ops.len() > free {
+            let message = format!("no room for {} operations, the disk has {free} left", ops.len());
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
+        for (index, op) in ops.iter().enumerate() {
+            if !self.tags.insert(op.tag) {
+                ops[..index].iter().for_each(|admitted| self.tags.remove(admitted.tag));
+                return Err(Error::new(ErrorKind::Busy, format!("tag {} is in flight already", op.tag)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts what can start, and tells who polls of what is done without the engine.
+    fn launch(&mut self) {
+        let before = self.done.len();
+        self.start_waiting();
+        self.send();
+        if let Some(event) = self.event.as_ref().filter(|_| self.done.len() > before) {
+            event.signal();
+        }
+    }
+
+    /// Counts a read on a side of the image's gate; entering it costs once for all reads in flight.
+    pub(super) fn enter_gate(&mut self) -> usize {
+        let mut side = self.image.gate.side();
+        if self.sides[side] == 0 {
+            side = self.image.gate.enter_side();
+        }
+        self.sides[side] += 1;
+        side
+    }
+
+    fn leave_gate(&mut self, side: usize) {
+        self.sides[side] -= 1;
+        if self.sides[side] == 0 {
+            self.image.gate.leave_side(side);
+        }
+    }
+
+    /// One of the things that a request waits for is over.
+    pub(super) fn close(&mut self, number: usize) {
+        let Some(job) = self.jobs.get_mut(number) else {
+            return;
+        };
+        job.open -= 1;
+        if job.open > 0 {
+            return;
+        }
+        if let Some(job) = self.jobs.remove(number) {
+            if let Some(side) = job.side {
+                self.leave_gate(side);
+            }
+            if let Some(range) = job.held {
+                self.image.ranges.unlock(range);
+            }
+            self.done.push_back(job.complete());
+        }
+    }
+
+    /// [`Self::close`], with what it failed with, if not 0.
+    pub(super) fn close_errno(&mut self, number: usize, errno: i32) {
+        if let Some(job) = self.jobs.get_mut(number).filter(|_| errno != 0) {
+            job.fail(errno);
+        }
+        self.close(number);
+    }
+
+    /// [`Self::close`], with what came of it.
+    pub(super) fn close_with(&mut self, number: usize, result: Result<()>) {
+        let errno = self.judged(result).err().unwrap_or(0);
+        self.close_errno(number, errno);
+    }
+
+    /// Hands operations to the engine, as many as it has room for, with one submission.
+    fn send(&mut self) {
+        let room = self.engine.depth() - self.engine.in_flight();
+        if self.outbox.is_empty() || room == 0 {
+            return;
+        }
+        let sent = if self.outbox.len() <= room {
+            self.engine.submit_batch(&mut self.outbox)
+        } else {
+            self.batch.extend(self.outbox.drain(..room));
+            self.engine.submit_batch(&mut self.batch)
+        };
+        if sent.is_err() {
+            self.send_one_by_one();
+        }
+    }
+
+    /// After a batch was refused: what is wrong with one operation is not the others' fault.
+    #[cold]
+    fn send_one_by_one(&mut self) {
+        let refused = if self.batch.is_empty() { &mut self.outbox } else { &mut self.batch };
+        for op in std::mem::take(refused) {
+            if let Err(refused) = self.engine.submit(op) {
+                let result = (-errno_of(&refused.error)).into();
+                let Op { kind, tag, offset, bufs, .. } = refused.op;
+                self.settle_one(Completion { kind, tag, offset, result, bufs });
+            }
+        }
+    }
+
+    fn settle_one(&mut self, completion: Completion) {
+        match self.subs.remove(completion.tag as usize) {
+            Some(Sub::Whole { job: number }) => {
+                let (kind, end) = (completion.kind, completion.offset + completion.bufs.total());
+                let errno = completion.errno().unwrap_or(0);
+                if kind == OpKind::Write && errno == 0 {
+                    self.image.written_elsewhere(end);
+                }
+                if let Some(job) = self.jobs.get_mut(number) {
+                    job.op.bufs = completion.bufs;
+                }
+                self.close_errno(number, errno);
+            }
+            Some(Sub::Fetch(fetch)) => self.fetched(fetch, completion),
+            Some(Sub::Put { part, guest }) => self.written(part, guest, completion),
+            None => {}
+        }
+    }
+
+    /// Looks at what the engine completed, and starts what that lets start.
+    fn settle(&mut self) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for completion in arrived.drain(..) {
+            self.settle_one(completion);
+        }
+        self.arrived = arrived;
+        self.start_waiting();
+        self.send();
+    }
+
+    /// Takes what the engine has completed, until nothing comes of it at once.
+    fn progress(&mut self) -> Result<()> {
+        self.start_waiting();
+        self.send();
+        while self.engine.reap_many(&mut self.arrived, usize::MAX)? > 0 {
+            self.settle();
+        }
+        Ok(())
+    }
+
+    /// Sleeps in the kernel until at least one request may go on; `wanted` are to be completed.
+    fn sleep(&mut self, wanted: usize) -> Result<()> {
+        let in_engine = self.engine.in_flight();
+        if in_engine > 0 {
+            // Each request that does not wait for clusters needs one operation of the engine or more.
+            let least = wanted.saturating_sub(self.waiting.len()).clamp(1, in_engine);
+            let result = self.engine.wait(least, &mut self.arrived);
+            self.settle();
+            return result;
+        }
+        // Only others hold what is waited for. They need nothing of this disk, which holds nothing.
+        let first = self.waiting.first().and_then(|number| self.jobs.get(*number));
+        let Some(range) = first.and_then(|job| self.clusters(&job.op)) else {
+            return Err(Error::new(ErrorKind::Busy, "nothing is in flight that could complete"));
+        };
+        self.image.ranges.wait_free(range)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn take_done(&mut self) -> Option<Completion> {
+        let completion = self.done.pop_front()?;
+        self.tags.remove(completion.tag);
+        Some(completion)
+    }
+}
+
+impl<E: Engine> Engine for QcowDisk<E> {
+    fn depth(&self) -> usize {
+        self.engine.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.jobs.len() + self.done.len()
+    }
+
+    /// None: the disk takes what the guest asks.
+    fn alignment(&self) -> Alignment {
+        Alignment::NONE
+    }
+
+    fn submit(&mut self, op: Op) -> std::result::Result<(), Box<Refused>> {
+        if let Err(error) = self.admit(std::slice::from_ref(&op)) {
+            return Err(Box::new(Refused { error, op }));
+        }
+        self.add(op);
+        self.launch();
+        Ok(())
+    }
+
+    fn submit_batch(&mut self, ops: &mut Vec<Op>) -> Result<()> {
+        self.admit(ops)?;
+        ops.drain(..).for_each(|op| self.add(op));
+        self.launch();
+        Ok(())
+    }
+
+    fn reap(&mut self) -> Result<Option<Completion>> {
+        if self.done.is_empty() {
+            self.progress()?;
+        }
+        Ok(self.take_done())
+    }
+
+    fn reap_many(&mut self, out: &mut Vec<Completion>, max: usize) -> Result<usize> {
+        if self.done.len() < max {
+            self.progress()?;
+        }
+        let count = self.done.len().min(max);
+        for _ in 0..count {
+            out.extend(self.take_done());
+        }
+        Ok(count)
+    }
+
+    fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        if n > self.in_flight() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("cannot wait for {n} completions of {} operations", self.in_flight()),
+            ));
+        }
+        let mut left = n;
+        loop {
+            left -= self.reap_many(out, left)?;
+            if left == 0 {
+                return Ok(());
+            }
+            self.sleep(left)?;
+        }
+    }
+
+    /// The engine's, which this disk signals too. It also becomes readable when a request that
+    /// waits for another user of the image can go on.
+    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
+        if self.event.is_none() {
+            let event = EventFd::sharing(self.engine.notifier()?)?;
+            self.event = Some(Arc::new(event));
+            // What waits for others already asks to be told.
+            self.launch();
+        }
+        self.engine.notifier()
+    }
+}
+
+impl<E: Engine> Drop for QcowDisk<E> {
+    fn drop(&mut self) {
+        // Requests are carried out, also those that wait for others.
+        while self.jobs.len() > 0 && self.sleep(1).is_ok() {}
+        if self.jobs.iter().any(|job| job.held.is_some()) {
+            // The kernel may still write to these clusters: nothing may be allocated there any more.
+            self.image.refuse_changes();
+        }
+        for job in self.jobs.iter() {
+            if let Some(range) = job.held {
+                self.image.ranges.unlock(range);
+            }
+        }
+        for side in [0, 1] {
+            if self.sides[side] > 0 {
+                self.image.gate.leave_side(side);
+            }
+        }
+    }
+}
