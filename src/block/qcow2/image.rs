@@ -125,8 +125,8 @@ impl Image {
 
     /// Gives the image up: nothing more is written to it, not even what is dirty. For a file that
     /// is about to be deleted, which the flush on drop would bring to its device first.
-    pub fn abandon(&self) {
-        self.writable.store(false, Ordering::Release);
+    pub fn give_up(&self) {
+        self.refuse_changes();
     }
 
     /// Where guest data lives.

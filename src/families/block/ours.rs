@@ -9,11 +9,12 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 
 use super::subject::{Disk, Feature, Format, Io, PageCache, Setting, Subject};
+use crate::block::io::FileIo;
 use crate::block::qcow2::{CacheSettings, Image, OpenOptions, Opener};
 use crate::block::sys::eventfd;
 use crate::block::{
-    AioEngine, AlignedBuf, BlockFile, Completion, Engine, FileOptions, FileStorage, Op, RawDisk, Storage,
-    SyncEngine, UringEngine,
+    AioEngine, AlignedBuf, BlockFile, Completion, Engine, FileOptions, FileStorage, Op, QcowDisk, RawDisk,
+    Storage, SyncEngine, UringEngine,
 };
 
 /// [`crate::block`] as a subject.
@@ -41,18 +42,22 @@ fn file_options(setting: &Setting, write: bool) -> FileOptions {
     FileOptions { write, direct: setting.cache == PageCache::Direct, ..FileOptions::default() }
 }
 
+fn open_file(path: &Path, setting: &Setting) -> Result<Arc<BlockFile>> {
+    Ok(Arc::new(BlockFile::open(path, file_options(setting, setting.writable))?))
+}
+
 fn open_raw(path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {
-    let file = Arc::new(BlockFile::open(path, file_options(setting, setting.writable))?);
-    let depth = setting.depth;
+    let (file, depth) = (open_file(path, setting)?, setting.depth);
+    let raw = |file: &Arc<BlockFile>| Arc::clone(file) as Arc<dyn FileIo>;
     Ok(match setting.io {
-        Io::Sync => queued(RawDisk::new(SyncEngine::open(Arc::clone(&file), depth)?, file)?),
-        Io::Aio => queued(RawDisk::new(AioEngine::open(Arc::clone(&file), depth)?, file)?),
-        Io::Uring => queued(RawDisk::new(UringEngine::open(Arc::clone(&file), depth)?, file)?),
+        Io::Sync => queued(RawDisk::new(SyncEngine::open(Arc::clone(&file), depth)?, raw(&file))?, None),
+        Io::Aio => queued(RawDisk::new(AioEngine::open(Arc::clone(&file), depth)?, raw(&file))?, None),
+        Io::Uring => queued(RawDisk::new(UringEngine::open(Arc::clone(&file), depth)?, raw(&file))?, None),
     })
 }
 
-fn queued<E: Engine + 'static>(engine: E) -> Box<dyn Disk> {
-    Box::new(Queued { engine, image: None })
+fn queued<E: Engine + 'static>(engine: E, image: Option<Arc<Image>>) -> Box<dyn Disk> {
+    Box::new(Queued { engine, image })
 }
 
 fn open_qcow2(path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {
@@ -62,8 +67,19 @@ fn open_qcow2(path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {
         options = options.cache(CacheSettings { slices: tables, ..CacheSettings::default() });
     }
     let image = Arc::new(Image::open_with(&FilesOf(*setting), path, &options)?);
-    ensure!(setting.io == Io::Sync, "qcow2 over a queue is still to come");
-    Ok(Box::new(Waiting(image)))
+    let depth = setting.depth;
+    // A queue works on a descriptor of its own, past the image's storage.
+    Ok(match setting.io {
+        Io::Sync => Box::new(Waiting(image)),
+        Io::Aio => {
+            let engine = AioEngine::open(open_file(path, setting)?, depth)?;
+            queued(QcowDisk::new(engine, Arc::clone(&image))?, Some(image))
+        }
+        Io::Uring => {
+            let engine = UringEngine::open(open_file(path, setting)?, depth)?;
+            queued(QcowDisk::new(engine, Arc::clone(&image))?, Some(image))
+        }
+    })
 }
 
 /// Opens the files of an image as a setting wants it.
@@ -119,7 +135,7 @@ impl Disk for Waiting {
     }
 
     fn abandon(self: Box<Self>) {
-        self.0.abandon();
+        self.0.give_up();
     }
 }
 
@@ -199,7 +215,7 @@ impl<E: Engine> Disk for Queued<E> {
 
     fn abandon(self: Box<Self>) {
         if let Some(image) = &self.image {
-            image.abandon();
+            image.give_up();
         }
     }
 }
