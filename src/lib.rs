@@ -30,5 +30,5 @@ pub mod tls;
 pub use anyhow;
 pub use cli::command;
 pub use flow::main;
-pub use scenario::{Bencher, Need, Party, Pipe, Suite, Turn};
-pub use units::{Bytes, Elements};
+pub use scenario::{Bencher, Gauge, Gauges, Need, Ops, Party, Pipe, Suite, Turn};
+pub use units::{Bytes, Direction, Elements, Unit};

@@ -65,6 +65,7 @@ impl<'a> Run<'a> {
         let written = self.records.as_ref().map(|records| records.write(&record));
         if let Some(Err(error)) = written {
             record.metrics.clear();
+            record.histograms.clear();
             record.status = Status::Failed(format!("its record could not be written: {}", error.chain()));
         }
         self.spent += Duration::from_nanos(record.elapsed_ns);

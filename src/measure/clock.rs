@@ -124,7 +124,7 @@ fn empty_region(clock: &mut impl Clock) -> u64 {
 }
 
 /// The clock of this machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Native {
     turn_clock: TurnClock,
 }

@@ -6,6 +6,7 @@
 
 mod clock;
 mod clock_sys;
+mod op_times;
 mod outcome;
 mod smoke;
 pub mod valgrind;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::samples::Series;
+use crate::samples::{Histogram, Series};
 use crate::units::Throughput;
 
 /// What measuring one scenario gave.
@@ -12,6 +12,8 @@ use crate::units::Throughput;
 pub struct Outcome {
     /// The raw series; the first one is the headline of the trial.
     pub series: Vec<Series>,
+    /// Values that were too many to be kept one by one.
+    pub histograms: Vec<Histogram>,
     /// What one iteration gets done.
     pub throughput: Vec<Throughput>,
     /// How it was measured: method, clock precision, seeds, tool versions, migrations.
@@ -21,6 +23,21 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Instructions by function (symbol, count), largest first; empty where not counted.
     pub functions: Vec<(String, u64)>,
+}
+
+impl Outcome {
+    /// Adds what a body has stated. A fact of the meter's own stays.
+    pub(super) fn add_facts(&mut self, stated: &BTreeMap<String, String>) {
+        for (key, value) in stated {
+            if self.facts.contains_key(key) {
+                self.notes.push(format!(
+                    "the body's fact {key} has the name of one of the meter's: it is not kept"
+                ));
+            } else {
+                self.facts.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// Why there is no number.

@@ -5,9 +5,12 @@
 use anyhow::Result;
 
 use super::outcome::Failure;
-use crate::scenario::{Bencher, Meter, Scenario, Seat, Site, Work};
+use crate::scenario::{Bencher, GaugeSet, Gauges, Meter, Scenario, Seat, Site, Work};
 
-struct Smoke;
+#[derive(Default)]
+struct Smoke {
+    gauges: GaugeSet,
+}
 
 impl Site for Smoke {
     fn seat(&mut self) -> Seat<'_> {
@@ -22,10 +25,24 @@ impl Meter for Smoke {
         self
     }
 
+    fn gauges(&mut self, gauges: Box<dyn Gauges>) {
+        self.gauges.add(gauges);
+    }
+
     fn measure(&mut self, work: &mut dyn Work) -> Result<()> {
+        // Not for their numbers: what is wrong with them is to be seen here.
+        self.gauges.check()?;
+        if let Some(ops) = work.ops() {
+            ops.switch_on(|| 0);
+        }
         work.prepare(1, self)?;
-        work.run(1, self)?;
-        work.check()
+        self.gauges.start();
+        let ran = work.run(1, self);
+        self.gauges.stop();
+        ran?;
+        self.gauges.risen()?;
+        work.check()?;
+        work.ops().map_or(Ok(()), |ops| ops.take(|_| ()))
     }
 }
 
@@ -34,5 +51,5 @@ impl Meter for Smoke {
 /// # Errors
 /// The body or its check failed.
 pub fn smoke(scenario: &Scenario) -> Result<(), Failure> {
-    scenario.run(&mut Bencher::new(&mut Smoke)).map_err(|error| Failure::from_error(&error))
+    scenario.run(&mut Bencher::new(&mut Smoke::default())).map_err(|error| Failure::from_error(&error))
 }

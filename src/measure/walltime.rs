@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use super::clock::{ClockFacts, Native};
 use super::clock_sys::{Pinned, allowed_cpus};
+use super::op_times::{self, FEW, OpTimes};
 use super::outcome::{Failure, Outcome};
 use super::walltime_loop::{Limits, Loop, MOST_MEMORY, Yield};
 use crate::plan;
 use crate::samples::{Sample, Series};
-use crate::scenario::{Bencher, Scenario};
+use crate::scenario::{Bencher, Gauge, Scenario};
 use crate::units::{Direction, Unit};
 
 /// Fewer samples than this have no 95 % interval of the median: even their
 /// whole range covers it with less.
 const FEW_SAMPLES: usize = 6;
+
+/// The pass that times operations has this part of the budget, on top of it.
+const OP_SHARE: u32 = 4;
 
 /// Measures one scenario in this thread: warm-up (a fifth of the budget), then
 /// samples until the budget is used, with at least `min_samples` (even beyond
@@ -27,7 +31,9 @@ const FEW_SAMPLES: usize = 6;
 ///
 /// The first series is the time of the whole region, in nanoseconds; for a
 /// scenario with two parties, one for the turns of each follows. What lies
-/// between the parties' turns and the whole is the driver between them.
+/// between the parties' turns and the whole is the driver between them. Then
+/// come the gauges of the body, and the times of its operations, which are
+/// taken in a pass behind the samples, with a quarter of the budget on top.
 ///
 /// # Errors
 /// The body, its set-up or its check failed, or the thread cannot be pinned.
@@ -40,6 +46,7 @@ pub fn walltime(
     let min_samples = settings.min_samples.max(1);
     let limits = Limits {
         budget: settings.time,
+        op_budget: settings.time / OP_SHARE,
         shortest_ns: clock.shortest_sample_ns(),
         min_samples,
         max_samples: settings.max_samples.max(min_samples),
@@ -48,6 +55,7 @@ pub fn walltime(
     let mut bencher = Bencher::new(&mut meter);
     scenario.run(&mut bencher).map_err(|error| Failure::from_error(&error))?;
     let throughput = bencher.throughput_stated().to_vec();
+    let stated = bencher.facts_stated().clone();
     let taken = meter.into_yield();
     let mut facts = facts(&taken, clock, settings);
     let parties = party_series(&taken, scenario.party_names());
@@ -56,12 +64,19 @@ pub fn walltime(
     }
     let mut series = vec![whole_series(&taken)];
     series.extend(parties);
+    series.extend(gauge_series(&taken));
+    let histogram = taken.op_times.as_ref().and_then(OpTimes::histogram);
+    series.extend(histogram.iter().flat_map(op_times::series));
+    op_facts(&mut facts, &taken, clock, &limits);
     let mut notes = notes(&taken, scenario, &limits);
     if settings.valgrind_features {
         let cap = super::valgrind::cap_features();
         notes.push(cap.map_or_else(|| "valgrind hides no feature of this processor".into(), |cap| cap.note));
     }
-    Ok(Outcome { series, throughput, facts, notes, functions: Vec::new() })
+    let histograms = histogram.into_iter().collect();
+    let mut outcome = Outcome { series, histograms, throughput, facts, notes, functions: Vec::new() };
+    outcome.add_facts(&stated);
+    Ok(outcome)
 }
 
 fn pin(cpu: usize) -> Result<Pinned, Failure> {
@@ -102,6 +117,21 @@ fn party_series(taken: &Yield, names: &[String]) -> Vec<Series> {
         wall_time(Some(name), samples.collect())
     };
     names.iter().enumerate().take(2).map(of).collect()
+}
+
+/// One series for each gauge: by how much it rose in each sample.
+fn gauge_series(taken: &Yield) -> Vec<Series> {
+    let of = |(at, gauge): (usize, &Gauge)| {
+        let pairs = taken.samples.iter().zip(&taken.risen);
+        Series {
+            metric: gauge.metric.clone(),
+            party: None,
+            unit: gauge.unit,
+            direction: gauge.direction,
+            samples: pairs.map(|(s, risen)| Sample { iterations: s.iterations, total: risen[at] }).collect(),
+        }
+    };
+    taken.gauges.iter().enumerate().map(of).collect()
 }
 
 fn facts(taken: &Yield, clock: &ClockFacts, settings: &plan::Walltime) -> BTreeMap<String, String> {
@@ -146,6 +176,23 @@ fn turn_facts(facts: &mut BTreeMap<String, String>, taken: &Yield, clock: &Clock
     facts.insert("turn_overhead_percent_of_whole".into(), format!("{:.3}", 100.0 * share));
 }
 
+/// How the times of operations were taken. Each of them includes one reading
+/// of the clock, and that of a queued one also the readings of those that
+/// began or ended meanwhile.
+fn op_facts(facts: &mut BTreeMap<String, String>, taken: &Yield, clock: &ClockFacts, limits: &Limits) {
+    let Some(times) = &taken.op_times else { return };
+    let all = [
+        ("op_clock", ClockFacts::SOURCE.into()),
+        ("op_clock_overhead_ns", format!("{}", clock.overhead_ns)),
+        ("op_clock_overhead_subtracted", "no".into()),
+        ("op_count", times.count().to_string()),
+        ("op_iterations", times.iterations.to_string()),
+        ("op_budget_ns", limits.op_budget.as_nanos().to_string()),
+        ("op_elapsed_ns", times.elapsed_ns.to_string()),
+    ];
+    facts.extend(all.map(|(key, value): (&str, String)| (key.to_string(), value)));
+}
+
 /// Says that the least number of samples took the time; a run that was merely
 /// interrupted, with samples to spare, is not meant.
 fn beyond_budget(samples: usize, elapsed: Duration, limits: &Limits) -> Option<String> {
@@ -174,6 +221,10 @@ fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
         notes
             .push(format!("samples are shorter than the {least} ns that the clock of this machine asks for"));
     }
+    if let Some(times) = taken.op_times.as_ref().filter(|times| times.count() < FEW) {
+        let n = times.count();
+        notes.push(format!("{n} operations were timed one by one: too few for a 99th percentile"));
+    }
     if scenario.party_names().len() == 2 && taken.turns == 0 {
         notes.push("parties are stated, but the body is no pair: no time for each of them".into());
     }
@@ -187,7 +238,7 @@ mod tests {
     #[test]
     fn only_the_least_number_of_samples_excuses_an_overrun_of_the_budget() {
         let budget = Duration::from_millis(100);
-        let limits = Limits { budget, shortest_ns: 1, min_samples: 10, max_samples: 99 };
+        let limits = Limits { budget, op_budget: budget, shortest_ns: 1, min_samples: 10, max_samples: 99 };
         let said = |samples, ms| beyond_budget(samples, Duration::from_millis(ms), &limits).is_some();
         assert!(said(10, 126));
         assert!(!said(10, 124), "a quarter more is tolerated");

@@ -11,7 +11,8 @@ use anyhow::Result;
 
 use super::clock::{Clock, Witness};
 use super::clock_sys::Usage;
-use crate::scenario::{Meter, Seat, Site, Work};
+use super::op_times::OpTimes;
+use crate::scenario::{Gauge, GaugeSet, Gauges, Meter, Ops, Seat, Site, Work};
 
 /// The part of the budget that goes to warming up, unless finding the number
 /// of iterations takes longer.
@@ -39,6 +40,8 @@ const NOBODY: usize = 2;
 pub(super) struct Limits {
     /// Time for all of it, warm-up, set-ups and checks included.
     pub budget: Duration,
+    /// Time for the pass that times single operations, where there are any.
+    pub op_budget: Duration,
     /// The shortest region that gives a sample, in nanoseconds.
     pub shortest_ns: u64,
     /// Samples taken even when the budget is used.
@@ -94,6 +97,12 @@ pub(super) struct Yield {
     pub migrations: u64,
     /// Changes of processor between two regions, in set-up or check.
     pub migrations_between: u64,
+    /// What the gauges are.
+    pub gauges: Vec<Gauge>,
+    /// By how much they rose in each sample.
+    pub risen: Vec<Vec<u64>>,
+    /// The times of single operations, where the work marks them.
+    pub op_times: Option<OpTimes>,
 }
 
 /// Times the work that a body hands over.
@@ -103,6 +112,7 @@ pub(super) struct Loop<H> {
     turns: Turns,
     yielded: Yield,
     last_cpu: Option<u32>,
+    gauges: GaugeSet,
 }
 
 /// Whose turn it is, and what each has had.
@@ -120,10 +130,10 @@ struct Batch {
     resident: u64,
 }
 
-impl<H: Clock + Witness> Loop<H> {
+impl<H: Clock + Witness + Clone + 'static> Loop<H> {
     pub(super) fn new(host: H, limits: Limits) -> Self {
         let turns = Turns { marks: [0; 3], current: NOBODY, since: 0, changes: 0 };
-        Self { host, limits, turns, yielded: Yield::default(), last_cpu: None }
+        Self { host, limits, turns, yielded: Yield::default(), last_cpu: None, gauges: GaugeSet::default() }
     }
 
     /// What was measured.
@@ -204,6 +214,7 @@ impl<H: Clock + Witness> Loop<H> {
     fn sample(&mut self, work: &mut dyn Work) -> Result<Taken> {
         let Pace { iterations, batches } = self.yielded.pace;
         let mut sample = Taken::default();
+        self.yielded.risen.push(vec![0; self.gauges.list().len()]);
         for _ in 0..batches {
             let batch = self.batch(work, iterations, false)?;
             sample.iterations += iterations as u64;
@@ -215,27 +226,60 @@ impl<H: Clock + Witness> Loop<H> {
         Ok(sample)
     }
 
-    /// Prepares, runs and checks `n` iterations. What the kernel counts is
-    /// asked outside of the clock readings; memory (a file to read) and only
-    /// in the warm-up.
+    /// Times single operations, if the work marks them, until the budget of
+    /// this pass is used; one batch at least.
+    fn time_operations(&mut self, work: &mut dyn Work) -> Result<()> {
+        let Some(ops) = work.ops() else { return Ok(()) };
+        let mut clock = self.host.clone();
+        ops.switch_on(move || clock.now());
+        let (begin, budget) = (self.host.now(), nanos(self.limits.op_budget));
+        let mut times = OpTimes::new()?;
+        while times.iterations == 0 || times.elapsed_ns < budget {
+            let n = self.yielded.pace.iterations;
+            self.batch(work, n, true)?;
+            if let Some(ops) = work.ops() {
+                times.take(ops, n as u64)?;
+            }
+            times.elapsed_ns = self.host.now().saturating_sub(begin);
+        }
+        work.ops().into_iter().for_each(Ops::switch_off);
+        self.yielded.op_times = Some(times);
+        Ok(())
+    }
+
+    /// Prepares, runs and checks `n` iterations. What the kernel counts and
+    /// the gauges are read outside of the clock readings; memory (a file to
+    /// read) too, and only in the warm-up.
     fn batch(&mut self, work: &mut dyn Work, n: usize, warming_up: bool) -> Result<Batch> {
         let begin = self.host.now();
         work.prepare(n, self)?;
         self.turns.reset();
         let before = self.host.usage();
+        self.gauges.start();
         let start = self.host.now();
         let ran = work.run(n, self);
         self.turns.end(&mut self.host);
         let stop = self.host.now();
+        self.gauges.stop();
         let after = self.host.usage();
         ran?;
         let resident = if warming_up { self.host.resident() } else { 0 };
         if !warming_up {
             self.witness(before, after);
+            self.add_risen()?;
         }
         work.check()?;
         let whole_ns = self.host.now().saturating_sub(begin);
         Ok(Batch { region_ns: stop.saturating_sub(start), whole_ns, resident })
+    }
+
+    /// Adds what the gauges rose by to the sample under way.
+    fn add_risen(&mut self) -> Result<()> {
+        let risen = self.gauges.risen()?;
+        if let Some(sum) = self.yielded.risen.last_mut() {
+            sum.iter_mut().zip(risen).for_each(|(sum, more)| *sum += more);
+        }
+        Ok(())
     }
 
     fn witness(&mut self, before: Usage, after: Usage) {
@@ -286,12 +330,18 @@ impl<H: Clock + Witness> Site for Loop<H> {
     }
 }
 
-impl<H: Clock + Witness> Meter for Loop<H> {
+impl<H: Clock + Witness + Clone + 'static> Meter for Loop<H> {
     fn site(&mut self) -> &mut dyn Site {
         self
     }
 
+    fn gauges(&mut self, gauges: Box<dyn Gauges>) {
+        self.gauges.add(gauges);
+    }
+
     fn measure(&mut self, work: &mut dyn Work) -> Result<()> {
+        self.gauges.check()?;
+        self.yielded.gauges = self.gauges.list().to_vec();
         let (begin, first_mark) = (self.host.now(), self.host.mark());
         self.yielded.pace = self.warm_up(work, begin)?;
         self.take_samples(work, begin)?;
@@ -299,7 +349,7 @@ impl<H: Clock + Witness> Meter for Loop<H> {
         self.yielded.elapsed_ns = end.saturating_sub(begin);
         let marks = last_mark.saturating_sub(first_mark).max(1);
         self.yielded.ns_per_mark = self.yielded.elapsed_ns as f64 / marks as f64;
-        Ok(())
+        self.time_operations(work)
     }
 }
 

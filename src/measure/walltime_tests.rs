@@ -11,7 +11,8 @@ use crate::scenario::Meter;
 const MS: u64 = 1_000_000;
 
 fn limits(budget_ms: u64, min_samples: usize, max_samples: usize) -> Limits {
-    Limits { budget: Duration::from_millis(budget_ms), shortest_ns: 40_000, min_samples, max_samples }
+    let budget = Duration::from_millis(budget_ms);
+    Limits { budget, op_budget: budget / 4, shortest_ns: 40_000, min_samples, max_samples }
 }
 
 /// Runs a script whose clock costs nothing.

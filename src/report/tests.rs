@@ -21,6 +21,7 @@ fn record(mode: &str, scenario: &str, status: Status) -> Record {
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1,
         metrics: Vec::new(),
+        histograms: Vec::new(),
         throughput: Vec::new(),
         facts: BTreeMap::new(),
         notes: Vec::new(),

@@ -2,9 +2,15 @@
 //!
 //! Neighbours: `work` turns the closures into [`Work`](super::Work) for the meter.
 
-use anyhow::{Result, ensure};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 
+use anyhow::{Context, Result, ensure};
+
+use super::gauges::Gauges;
 use super::meter::Meter;
+use super::ops::Ops;
 use super::party::Party;
 use super::work::{Closures, Pair, exchange};
 use crate::units::Throughput;
@@ -13,13 +19,14 @@ use crate::units::Throughput;
 pub struct Bencher<'m> {
     meter: &'m mut dyn Meter,
     throughput: Vec<Throughput>,
+    facts: BTreeMap<String, String>,
     has_run: bool,
 }
 
 impl<'m> Bencher<'m> {
     /// A Bencher in front of `meter`.
     pub fn new(meter: &'m mut dyn Meter) -> Self {
-        Self { meter, throughput: Vec::new(), has_run: false }
+        Self { meter, throughput: Vec::new(), facts: BTreeMap::new(), has_run: false }
     }
 
     /// States what one iteration gets done; bytes and elements may both be stated.
@@ -30,6 +37,43 @@ impl<'m> Bencher<'m> {
     /// What one iteration gets done, as stated by the body.
     pub fn throughput_stated(&self) -> &[Throughput] {
         &self.throughput
+    }
+
+    /// States what a number depends on that only the body knows: the file
+    /// system, the state of the page cache, the engine. Stored with the record,
+    /// under any meter; of two values of one key the last one is.
+    pub fn fact(&mut self, key: impl Into<String>, value: impl fmt::Display) {
+        self.facts.insert(key.into(), value.to_string());
+    }
+
+    /// The facts that the body has stated.
+    pub fn facts_stated(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// Hands over numbers to be read right before and right after each region,
+    /// outside of what is measured: each becomes a metric of the scenario, for
+    /// one iteration. Call it before the region is handed over.
+    pub fn gauges(&mut self, gauges: impl Gauges + 'static) {
+        self.meter.gauges(Box::new(gauges));
+    }
+
+    /// The folder for files of the body: on the file system that `--scratch-dir`
+    /// chose, and removed with the run, however that ends. All trials of a
+    /// process share it. Under Valgrind each child has its own, at a path whose
+    /// length is always the same, so that counts do not depend on the setting.
+    ///
+    /// Outside of [`wallgrind::main`](crate::main) it is the system's temporary folder.
+    ///
+    /// # Errors
+    /// The folder is gone and cannot be made again.
+    pub fn scratch_dir(&self) -> Result<PathBuf> {
+        // `main` points the temporary folder there, for bodies that ask the
+        // standard library or `tempfile` for a place, too.
+        let folder = std::env::temp_dir();
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("the scratch folder {} cannot be made", folder.display()))?;
+        Ok(folder)
     }
 
     /// Whether the body has handed over a region.
@@ -78,11 +122,30 @@ impl<'m> Bencher<'m> {
     pub fn iter_full<I, O>(
         &mut self,
         setup: impl FnMut() -> Result<I>,
-        routine: impl FnMut(I) -> O,
+        mut routine: impl FnMut(I) -> O,
         check: impl FnMut(O) -> Result<()>,
     ) -> Result<()> {
         self.once()?;
-        self.meter.measure(&mut Closures::new(setup, routine, check))
+        self.meter.measure(&mut Closures::new(setup, |input, _: &mut Ops| routine(input), check))
+    }
+
+    /// Measures `routine` as [`iter_full`](Bencher::iter_full) does, and the
+    /// time of each operation that it marks: [`Ops::op`] around one that is
+    /// waited for, [`Ops::start`] and [`Ops::done`] at the ends of one that is
+    /// queued. The times of operations come from a pass of their own; the time
+    /// of the iteration and the counts are taken without their clock.
+    ///
+    /// # Errors
+    /// The set-up, the check or the meter failed, or an operation was started
+    /// and never done.
+    pub fn iter_ops<I, O>(
+        &mut self,
+        setup: impl FnMut() -> Result<I>,
+        routine: impl FnMut(I, &mut Ops) -> O,
+        check: impl FnMut(O) -> Result<()>,
+    ) -> Result<()> {
+        self.once()?;
+        self.meter.measure(&mut Closures::new(setup, routine, check).with_ops())
     }
 
     /// Measures two parties that talk to each other. Each closure makes one

@@ -3,6 +3,8 @@
 //!
 //! Neighbours: `bencher` and `work` are the scenario's side of it.
 
+use super::gauges::Gauges;
+use super::ops::Ops;
 use super::pipe::Pipe;
 
 /// A link to a party that runs in another process.
@@ -66,12 +68,21 @@ pub trait Work {
     /// # Errors
     /// A result is wrong.
     fn check(&mut self) -> anyhow::Result<()>;
+
+    /// What marks the operations of an iteration, for work that has them.
+    fn ops(&mut self) -> Option<&mut Ops> {
+        None
+    }
 }
 
 /// Measures the work of a scenario.
 pub trait Meter {
     /// Where unmeasured exchanges of a body take place.
     fn site(&mut self) -> &mut dyn Site;
+
+    /// Takes numbers to read around each region; called before
+    /// [`measure`](Meter::measure). A meter that takes no number has no use for them.
+    fn gauges(&mut self, _gauges: Box<dyn Gauges>) {}
 
     /// Runs and measures the work: how often and how is the meter's affair.
     ///

@@ -7,8 +7,10 @@
 //! the Bencher decides how often all of that happens.
 
 mod bencher;
+mod gauges;
 mod id;
 mod meter;
+mod ops;
 mod party;
 mod pipe;
 mod registry;
@@ -18,8 +20,10 @@ mod work;
 mod work_tests;
 
 pub use bencher::Bencher;
+pub use gauges::{Gauge, GaugeSet, Gauges};
 pub use id::ScenarioId;
 pub use meter::{Meter, Seat, Site, Wire, Work};
+pub use ops::Ops;
 pub use party::{Party, Turn};
 pub use pipe::Pipe;
 pub use registry::{Group, Suite};

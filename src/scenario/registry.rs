@@ -8,12 +8,14 @@ use super::bencher::Bencher;
 use super::id::ScenarioId;
 use super::spec::Scenario;
 use crate::error::{Error, Kind, Result};
+use crate::units::Bytes;
 
 /// All scenarios of one bench target, in the order of registration.
 #[derive(Debug, Default)]
 pub struct Suite {
     scenarios: Vec<Scenario>,
     errors: Vec<Error>,
+    scratch: u64,
 }
 
 impl Suite {
@@ -36,6 +38,18 @@ impl Suite {
         let at = self.scenarios.len();
         self.scenarios.push(Scenario::new(id, Box::new(body)));
         &mut self.scenarios[at]
+    }
+
+    /// States how much room the suite takes in the scratch folder whichever of
+    /// its scenarios runs: files that are kept for all of them. What one
+    /// scenario takes is [its own statement](Scenario::needs_scratch).
+    pub fn needs_scratch(&mut self, room: Bytes) {
+        self.scratch = room.0;
+    }
+
+    /// The room that the suite takes in the scratch folder.
+    pub fn scratch_stated(&self) -> Bytes {
+        Bytes(self.scratch)
     }
 
     /// A group: all names registered through it start with `prefix::`.

@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::bencher::Bencher;
 use super::id::ScenarioId;
+use crate::units::Bytes;
 
 /// The body of a scenario: set-up, then one call that hands over the region.
 pub type Body = dyn Fn(&mut Bencher<'_>) -> anyhow::Result<()> + Send + Sync;
@@ -62,6 +63,7 @@ pub struct Scenario {
     lacking: Option<String>,
     counts: Counts,
     counted: usize,
+    scratch: u64,
     body: Box<Body>,
 }
 
@@ -75,6 +77,7 @@ impl Scenario {
             lacking: None,
             counts: Counts::Exact,
             counted: 1,
+            scratch: 0,
             body,
         }
     }
@@ -102,6 +105,19 @@ impl Scenario {
     pub fn lacks(&mut self, reason: impl Into<String>) -> &mut Self {
         self.lacking.get_or_insert(reason.into());
         self
+    }
+
+    /// States how much room the body's files take in the scratch folder at
+    /// most, beyond what the [suite](super::Suite::needs_scratch) states. A run
+    /// that does not find it does not start.
+    pub fn needs_scratch(&mut self, room: Bytes) -> &mut Self {
+        self.scratch = room.0;
+        self
+    }
+
+    /// The room that the body's files take in the scratch folder.
+    pub fn scratch_stated(&self) -> Bytes {
+        Bytes(self.scratch)
     }
 
     /// States that instruction counts vary, and why.

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::meter::{Seat, Site, Wire, Work};
+use super::ops::Ops;
 use super::party::{Party, Turn};
 use super::pipe::Pipe;
 
@@ -26,23 +27,32 @@ pub(super) struct Closures<I, O, S, R, C> {
     check: C,
     inputs: Vec<I>,
     outputs: Vec<O>,
+    ops: Ops,
+    /// Whether the routine marks operations.
+    has_ops: bool,
 }
 
 impl<I, O, S, R, C> Closures<I, O, S, R, C>
 where
     S: FnMut() -> Result<I>,
-    R: FnMut(I) -> O,
+    R: FnMut(I, &mut Ops) -> O,
     C: FnMut(O) -> Result<()>,
 {
     pub(super) fn new(setup: S, routine: R, check: C) -> Self {
-        Self { setup, routine, check, inputs: Vec::new(), outputs: Vec::new() }
+        let ops = Ops::default();
+        Self { setup, routine, check, inputs: Vec::new(), outputs: Vec::new(), ops, has_ops: false }
+    }
+
+    /// The routine marks operations.
+    pub(super) fn with_ops(self) -> Self {
+        Self { has_ops: true, ..self }
     }
 }
 
 impl<I, O, S, R, C> Work for Closures<I, O, S, R, C>
 where
     S: FnMut() -> Result<I>,
-    R: FnMut(I) -> O,
+    R: FnMut(I, &mut Ops) -> O,
     C: FnMut(O) -> Result<()>,
 {
     fn prepare(&mut self, n: usize, _site: &mut dyn Site) -> Result<()> {
@@ -61,7 +71,7 @@ where
             let Some(input) = self.inputs.pop() else {
                 bail!("the meter ran more iterations than it had prepared");
             };
-            self.outputs.push(black_box((self.routine)(black_box(input))));
+            self.outputs.push(black_box((self.routine)(black_box(input), &mut self.ops)));
         }
         Ok(())
     }
@@ -72,6 +82,10 @@ where
         }
         self.inputs.clear();
         Ok(())
+    }
+
+    fn ops(&mut self) -> Option<&mut Ops> {
+        self.has_ops.then_some(&mut self.ops)
     }
 }
 

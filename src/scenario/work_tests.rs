@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use anyhow::{Result, bail};
 
 use super::meter::{Seat, Site, Wire, Work};
+use super::ops::Ops;
 use super::party::{Party, Turn};
 use super::pipe::Pipe;
 use super::work::{Closures, IDLE_TURNS, Pair, exchange};
@@ -318,7 +319,7 @@ fn closures_run_in_order_with_their_own_input_and_each_result_is_checked() {
         anyhow::ensure!(n != 50, "5 squared twice");
         Ok(())
     };
-    let mut work = Closures::new(setup, |n: u32| n * n * 2, check);
+    let mut work = Closures::new(setup, |n: u32, _: &mut Ops| n * n * 2, check);
     work.prepare(4, site).expect("set up");
     work.run(1, site).and_then(|()| work.run(3, site)).expect("run");
     work.check().expect("checked");

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::samples::Series;
+use crate::samples::{Histogram, Series};
 use crate::stats::summarize;
 use crate::units::Throughput;
 
@@ -66,6 +66,9 @@ pub struct Record {
     /// What was measured; empty unless the status is [`Status::Ok`]. The first
     /// one is the headline.
     pub metrics: Vec<Metric>,
+    /// Values that were too many to be kept one by one: the times of single
+    /// operations. Empty in records of schema 1.0.
+    pub histograms: Vec<Histogram>,
     /// What one iteration gets done.
     pub throughput: Vec<Throughput>,
     /// How it was measured; see [`Outcome::facts`](crate::measure::Outcome::facts).

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::record::{Metric, Record, Status, Summary};
-use crate::samples::{Sample, Series};
+use crate::samples::{Histogram, Sample, Series};
 use crate::units::{Direction, Throughput, Unit};
 
 /// The major version that this program writes, and the newest that it reads.
 pub const MAJOR: u64 = 1;
 /// The minor version that this program writes.
-pub const MINOR: u64 = 0;
+pub const MINOR: u64 = 1;
 
 /// A record of schema 1.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub(super) struct RecordV1 {
     started: String,
     elapsed_ns: u64,
     metrics: Vec<MetricV1>,
+    /// From 1.1 on.
+    #[serde(default)]
+    histograms: Vec<HistogramV1>,
     throughput: Vec<ThroughputV1>,
     facts: BTreeMap<String, String>,
     notes: Vec<String>,
@@ -57,6 +60,20 @@ struct MetricV1 {
     /// Pairs of iterations and their total, in the order taken.
     samples: Vec<(u64, u64)>,
     summary: SummaryV1,
+}
+
+/// Values in the unit stated.
+#[derive(Serialize, Deserialize)]
+struct HistogramV1 {
+    metric: String,
+    unit: String,
+    better: String,
+    significant_digits: u8,
+    count: u64,
+    min: u64,
+    max: u64,
+    /// Pairs of the greatest value of a bucket and how many are in it, ascending.
+    buckets: Vec<(u64, u64)>,
 }
 
 /// Values are for one iteration, in the unit of the metric around it.
@@ -94,6 +111,7 @@ impl From<&Record> for RecordV1 {
             started: record.started.clone(),
             elapsed_ns: record.elapsed_ns,
             metrics: record.metrics.iter().map(MetricV1::from).collect(),
+            histograms: record.histograms.iter().map(HistogramV1::from).collect(),
             throughput: record.throughput.iter().map(ThroughputV1::from).collect(),
             facts: record.facts.clone(),
             notes: record.notes.clone(),
@@ -123,6 +141,21 @@ impl From<&Metric> for MetricV1 {
             better: series.direction.word().into(),
             samples: series.samples.iter().map(|s| (s.iterations, s.total)).collect(),
             summary: summary.into(),
+        }
+    }
+}
+
+impl From<&Histogram> for HistogramV1 {
+    fn from(histogram: &Histogram) -> Self {
+        Self {
+            metric: histogram.metric.clone(),
+            unit: histogram.unit.symbol().into(),
+            better: histogram.direction.word().into(),
+            significant_digits: histogram.digits,
+            count: histogram.count(),
+            min: histogram.min,
+            max: histogram.max,
+            buckets: histogram.buckets.clone(),
         }
     }
 }
@@ -174,6 +207,11 @@ impl RecordV1 {
             started: self.started,
             elapsed_ns: self.elapsed_ns,
             metrics: self.metrics.into_iter().map(MetricV1::into_metric).collect::<Result<_, _>>()?,
+            histograms: self
+                .histograms
+                .into_iter()
+                .map(HistogramV1::into_histogram)
+                .collect::<Result<_, _>>()?,
             throughput: self.throughput.iter().map(ThroughputV1::to_throughput).collect::<Result<_, _>>()?,
             facts: self.facts,
             notes: self.notes,
@@ -183,13 +221,45 @@ impl RecordV1 {
     }
 }
 
+/// The unit and the direction of a metric, in their words.
+fn dimension(name: &str, unit: &str, better: &str) -> Result<(Unit, Direction), String> {
+    let known =
+        Unit::from_symbol(unit).ok_or_else(|| format!("metric {name} has the unknown unit {unit:?}"))?;
+    let direction = Direction::from_word(better)
+        .ok_or_else(|| format!("metric {name} is better {better:?}, which is no direction"))?;
+    Ok((known, direction))
+}
+
+impl HistogramV1 {
+    fn into_histogram(self) -> Result<Histogram, String> {
+        let (unit, direction) = dimension(&self.metric, &self.unit, &self.better)?;
+        let histogram = Histogram {
+            metric: self.metric,
+            unit,
+            direction,
+            digits: self.significant_digits,
+            min: self.min,
+            max: self.max,
+            buckets: self.buckets,
+        };
+        let total = histogram.buckets.iter().try_fold(0_u64, |sum, (_, n)| sum.checked_add(*n));
+        if total != Some(self.count) {
+            return Err(format!(
+                "histogram {} does not hold the {} values it says",
+                histogram.metric, self.count
+            ));
+        }
+        if !histogram.buckets.is_sorted_by(|a, b| a.0 < b.0) || histogram.min > histogram.max {
+            return Err(format!("histogram {} is out of order", histogram.metric));
+        }
+        Ok(histogram)
+    }
+}
+
 impl MetricV1 {
     fn into_metric(self) -> Result<Metric, String> {
         let name = self.metric;
-        let unit = Unit::from_symbol(&self.unit)
-            .ok_or_else(|| format!("metric {name} has the unknown unit {:?}", self.unit))?;
-        let direction = Direction::from_word(&self.better)
-            .ok_or_else(|| format!("metric {name} is better {:?}, which is no direction", self.better))?;
+        let (unit, direction) = dimension(&name, &self.unit, &self.better)?;
         if self.samples.iter().any(|(iterations, _)| *iterations == 0) {
             return Err(format!("metric {name} has a sample of 0 iterations"));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::error::Kind;
-use crate::samples::{Sample, Series};
+use crate::samples::{Histogram, Sample, Series};
 use crate::units::{Direction, Throughput, Unit};
 
 fn series(party: Option<&str>) -> Series {
@@ -17,6 +17,18 @@ fn series(party: Option<&str>) -> Series {
         unit: Unit::Nanoseconds,
         direction: Direction::LowerIsBetter,
         samples: samples.map(|(iterations, total)| Sample { iterations, total }).into(),
+    }
+}
+
+fn histogram() -> Histogram {
+    Histogram {
+        metric: "op_time".into(),
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        digits: 3,
+        min: 90,
+        max: 4_100,
+        buckets: vec![(90, 2), (100, 7), (4_103, 1)],
     }
 }
 
@@ -35,6 +47,7 @@ fn record(scenario: &str, attempt: u32) -> Record {
         started: "2026-01-02T03:04:05.5Z".into(),
         elapsed_ns: u64::MAX,
         metrics: [None, Some("client")].map(|p| Metric::new(series(p), 1).expect("samples")).into(),
+        histograms: vec![histogram()],
         throughput: vec![Throughput::Bytes(1 << 20), Throughput::Elements(3)],
         facts: text(&[("clock_precision_ns", "10")]),
         notes: vec!["one note".into()],
@@ -60,7 +73,7 @@ fn a_record_comes_back_as_it_was_written() {
     {
         let started = format!("2026-01-02T03:04:{:02}Z", 10 + i);
         let name = format!("a::c{i}");
-        all.push(Record { status, started, metrics: Vec::new(), ..record(&name, 1) });
+        all.push(Record { status, started, metrics: Vec::new(), histograms: Vec::new(), ..record(&name, 1) });
     }
     for record in &all {
         dir.write(record).expect("written");
@@ -131,7 +144,9 @@ fn damage_is_named_and_the_others_are_read() {
     put("newer.json", b"{\"schema_version\":\"2.0\",\"what\":[]}");
     put("unit.json", whole.replace("\"ns\"", "\"parsecs\"").as_bytes());
     put("zero.json", whole.replace("[40,4100]", "[0,4100]").as_bytes());
-    put("version.json", whole.replace("\"1.0\"", "\"one\"").as_bytes());
+    put("lost.json", whole.replace("[100,7]", "[100,6]").as_bytes());
+    put("order.json", whole.replace("[100,7]", "[80,7]").as_bytes());
+    put("version.json", whole.replace("\"1.1\"", "\"one\"").as_bytes());
     put(".unfinished-x", b"{");
     put(".hidden.json", b"{");
     put("notes.txt", b"not a record");
@@ -142,7 +157,9 @@ fn damage_is_named_and_the_others_are_read() {
         ("cut.json", "not a whole record"),
         ("empty.json", "not a whole record"),
         ("latin1.json", "not a whole record"),
+        ("lost.json", "does not hold the 10 values it says"),
         ("newer.json", "has schema 2.0, and this wallgrind reads up to 1.x"),
+        ("order.json", "histogram op_time is out of order"),
         ("unit.json", "unknown unit \"parsecs\""),
         ("version.json", "no such schema version: \"one\""),
         ("zero.json", "a sample of 0 iterations"),
@@ -157,7 +174,7 @@ fn damage_is_named_and_the_others_are_read() {
 #[test]
 fn a_newer_minor_version_is_read_and_what_is_new_is_passed_by() {
     let text = to_json(&record("a", 1)).expect("text");
-    let newer = text.replace("\"1.0\"", "\"1.7\"").replacen('{', "{\"colour\":\"blue\",", 1);
+    let newer = text.replace("\"1.1\"", "\"1.7\"").replacen('{', "{\"colour\":\"blue\",", 1);
     assert_eq!(from_json("a.json", &newer).expect("read"), record("a", 1));
 }
 

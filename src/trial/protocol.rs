@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Verdict;
 use crate::measure::{Failure, Outcome};
-use crate::samples::{Sample, Series};
+use crate::samples::{Histogram, Sample, Series};
 use crate::units::{Direction, Throughput, Unit};
 
 /// Raised with every change of the form; both sides are of one executable,
 /// but that may have been replaced while it ran.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Message {
@@ -35,6 +35,7 @@ enum VerdictForm {
 #[derive(Serialize, Deserialize)]
 struct OutcomeForm {
     series: Vec<SeriesForm>,
+    histograms: Vec<HistogramForm>,
     throughput: Vec<(String, u64)>,
     facts: BTreeMap<String, String>,
     notes: Vec<String>,
@@ -49,6 +50,17 @@ struct SeriesForm {
     direction: String,
     /// Iterations and total of each sample.
     samples: Vec<(u64, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HistogramForm {
+    metric: String,
+    unit: String,
+    direction: String,
+    digits: u8,
+    /// Least and greatest value.
+    ends: (u64, u64),
+    buckets: Vec<(u64, u64)>,
 }
 
 /// The line for a verdict.
@@ -90,6 +102,7 @@ fn outcome_form(outcome: Outcome) -> OutcomeForm {
     });
     OutcomeForm {
         series: outcome.series.into_iter().map(series_form).collect(),
+        histograms: outcome.histograms.into_iter().map(histogram_form).collect(),
         throughput: throughput.collect(),
         facts: outcome.facts,
         notes: outcome.notes,
@@ -107,6 +120,17 @@ fn series_form(series: Series) -> SeriesForm {
     }
 }
 
+fn histogram_form(histogram: Histogram) -> HistogramForm {
+    HistogramForm {
+        metric: histogram.metric,
+        unit: histogram.unit.symbol().to_string(),
+        direction: histogram.direction.word().to_string(),
+        digits: histogram.digits,
+        ends: (histogram.min, histogram.max),
+        buckets: histogram.buckets,
+    }
+}
+
 fn outcome(form: OutcomeForm) -> Result<Outcome, String> {
     let throughput = form.throughput.into_iter().map(|(what, n)| match what.as_str() {
         "bytes" => Ok(Throughput::Bytes(n)),
@@ -115,6 +139,7 @@ fn outcome(form: OutcomeForm) -> Result<Outcome, String> {
     });
     Ok(Outcome {
         series: form.series.into_iter().map(series).collect::<Result<_, _>>()?,
+        histograms: form.histograms.into_iter().map(histogram).collect::<Result<_, _>>()?,
         throughput: throughput.collect::<Result<_, _>>()?,
         facts: form.facts,
         notes: form.notes,
@@ -122,12 +147,27 @@ fn outcome(form: OutcomeForm) -> Result<Outcome, String> {
     })
 }
 
-fn series(form: SeriesForm) -> Result<Series, String> {
+/// The unit and the direction in their words.
+fn dimension(unit: &str, direction: &str) -> Result<(Unit, Direction), String> {
     let unknown = |what: &str| format!("it measures in {what:?}, which is not known here");
+    Ok((
+        Unit::from_symbol(unit).ok_or_else(|| unknown(unit))?,
+        Direction::from_word(direction).ok_or_else(|| unknown(direction))?,
+    ))
+}
+
+fn histogram(form: HistogramForm) -> Result<Histogram, String> {
+    let (unit, direction) = dimension(&form.unit, &form.direction)?;
+    let ((min, max), digits) = (form.ends, form.digits);
+    Ok(Histogram { metric: form.metric, unit, direction, digits, min, max, buckets: form.buckets })
+}
+
+fn series(form: SeriesForm) -> Result<Series, String> {
+    let (unit, direction) = dimension(&form.unit, &form.direction)?;
     let samples = form.samples.into_iter();
     Ok(Series {
-        unit: Unit::from_symbol(&form.unit).ok_or_else(|| unknown(&form.unit))?,
-        direction: Direction::from_word(&form.direction).ok_or_else(|| unknown(&form.direction))?,
+        unit,
+        direction,
         metric: form.metric,
         party: form.party,
         samples: samples.map(|(iterations, total)| Sample { iterations, total }).collect(),
@@ -146,8 +186,18 @@ mod tests {
             direction: Direction::LowerIsBetter,
             samples: vec![Sample { iterations: 3, total: 4 }],
         };
+        let histogram = Histogram {
+            metric: "op_time".into(),
+            unit: Unit::Nanoseconds,
+            direction: Direction::LowerIsBetter,
+            digits: 3,
+            min: 1,
+            max: 9,
+            buckets: vec![(1, 2), (9, 1)],
+        };
         Outcome {
             series: vec![series],
+            histograms: vec![histogram],
             throughput: vec![Throughput::Bytes(5), Throughput::Elements(6)],
             facts: BTreeMap::from([("a".into(), "b".into())]),
             notes: vec!["note".into()],
@@ -170,8 +220,8 @@ mod tests {
     fn rubbish_another_version_and_another_trial_are_refused() {
         let line = write("x", Ok(full()));
         assert!(read("y", &line).is_err_and(|wrong| wrong.contains("x instead")));
-        let newer = line.replace("\"wallgrind_trial\":1", "\"wallgrind_trial\":2");
-        assert!(read("x", &newer).is_err_and(|wrong| wrong.contains("version 2")));
+        let newer = line.replace("\"wallgrind_trial\":2", "\"wallgrind_trial\":3");
+        assert!(read("x", &newer).is_err_and(|wrong| wrong.contains("version 3")));
         for bad in ["", "hello", &line[..line.len() / 2], &line.replace("\"ns\"", "\"furlongs\"")] {
             assert!(read("x", bad).is_err(), "{bad:?} was taken");
         }

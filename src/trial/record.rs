@@ -72,6 +72,7 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
         started: Timestamp::now().to_string(),
         elapsed_ns: 0,
         metrics: Vec::new(),
+        histograms: Vec::new(),
         throughput: Vec::new(),
         facts: BTreeMap::new(),
         notes: Vec::new(),
@@ -82,7 +83,7 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
 
 /// Puts what was measured into a record.
 fn fill(record: &mut Record, outcome: Outcome, plan: &Plan) {
-    let Outcome { series, throughput, facts, notes, functions } = outcome;
+    let Outcome { series, histograms, throughput, facts, notes, functions } = outcome;
     let metrics: Option<Vec<Metric>> =
         series.into_iter().map(|series| Metric::new(series, plan.walltime.seed)).collect();
     record.metrics = metrics.unwrap_or_default();
@@ -90,6 +91,7 @@ fn fill(record: &mut Record, outcome: Outcome, plan: &Plan) {
         record.status = Status::Failed("the meter gave no number".into());
         return;
     }
+    record.histograms = histograms;
     (record.throughput, record.facts, record.notes, record.functions) = (throughput, facts, notes, functions);
 }
 
@@ -100,6 +102,7 @@ fn limit(record: &mut Record, limit: Option<Duration>, elapsed: Duration) {
         && elapsed > limit
     {
         record.metrics.clear();
+        record.histograms.clear();
         record.status = Status::Failed(format!(
             "it took {:.3} s, and --ensure-time allows {:.3} s",
             elapsed.as_secs_f64(),

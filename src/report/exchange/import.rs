@@ -164,6 +164,7 @@ fn empty(
         started: files.started.to_string(),
         elapsed_ns: 0,
         metrics: series.into_iter().filter_map(|series| Metric::new(series, SEED)).collect(),
+        histograms: Vec::new(),
         throughput: Vec::new(),
         facts: BTreeMap::from([("source".to_string(), "rustls ci-bench".to_string())]),
         notes: vec![

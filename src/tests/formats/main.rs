@@ -42,6 +42,7 @@ fn record(scenario: &str, samples: u64) -> Record {
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1,
         metrics: vec![Metric { series, summary }],
+        histograms: Vec::new(),
         throughput: Vec::new(),
         facts: BTreeMap::new(),
         notes: Vec::new(),
