@@ -170,21 +170,6 @@ pub fn cached_pages(file: &File) -> io::Result<usize> {
     Ok(present.iter().filter(|page| **page & 1 == 1).count())
 }
 
-/// Bytes that can still be written below the folder at `path`.
-///
-/// # Errors
-///
-/// With errno.
-pub fn free_space(path: &Path) -> io::Result<u64> {
-    let folder = File::open(path)?;
-    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: `stat` has room for a statvfs.
-    check(unsafe { libc::fstatvfs(folder.as_raw_fd(), stat.as_mut_ptr()) }.into())?;
-    // SAFETY: zeroes are a valid statvfs, and so is what the C library writes.
-    let stat = unsafe { stat.assume_init() };
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,11 +214,5 @@ mod tests {
             // Elsewhere memory is the device.
             assert_eq!((left, cached_pages(&file).expect("it tells")), (0, 0));
         }
-    }
-
-    #[test]
-    fn there_is_space_or_a_reason() {
-        assert!(free_space(Path::new("/")).is_ok());
-        assert!(free_space(Path::new("/no/such/folder")).is_err());
     }
 }

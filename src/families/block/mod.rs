@@ -10,10 +10,12 @@
 //! read and reading back what was written are outside.
 
 mod beyond;
+mod calls;
 mod case;
 mod data;
 mod needs;
 mod ours;
+mod place;
 mod recipe;
 mod reference;
 mod register;

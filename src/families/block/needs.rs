@@ -5,20 +5,8 @@
 use super::case::Case;
 use super::subject::{Io, PageCache};
 use crate::block::probe;
-use crate::block::sys::copy::{drop_cache, free_space};
+use crate::block::sys::copy::drop_cache;
 use crate::scenario::{Need, Scenario};
-
-/// Bytes that templates and copies of a run may take.
-const SPACE: u64 = 1 << 30;
-
-const SPACE_NEED: Need = Need::new("1 GiB of free space for images", || {
-    let folder = std::env::temp_dir();
-    match free_space(&folder) {
-        Ok(free) if free >= SPACE => Ok(()),
-        Ok(free) => Err(format!("{} has {} MiB left", folder.display(), free >> 20)),
-        Err(error) => Err(format!("{}: {error}", folder.display())),
-    }
-});
 
 const AIO: Need = Need::new("Linux AIO", || {
     let budget = probe::aio_budget().map_err(|error| error.to_string())?;
@@ -54,7 +42,6 @@ fn reason(error: &crate::block::Error) -> String {
 
 /// States what a case needs.
 pub(super) fn state(scenario: &mut Scenario, case: &Case) {
-    scenario.needs(SPACE_NEED);
     match case.setting.io {
         Io::Sync => {}
         Io::Aio => drop(scenario.needs(AIO)),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
+use super::calls::Calls;
 use super::subject::{Disk, Feature, Format, Io, PageCache, Setting, Subject};
 use crate::block::io::FileIo;
 use crate::block::qcow2::{CacheSettings, Image, OpenOptions, Opener};
@@ -16,6 +17,7 @@ use crate::block::{
     AioEngine, AlignedBuf, BlockFile, Completion, Engine, FileOptions, FileStorage, Op, QcowDisk, RawDisk,
     Storage, SyncEngine, UringEngine,
 };
+use crate::scenario::Gauges;
 
 /// [`crate::block`] as a subject.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +30,10 @@ impl Subject for Ours {
 
     fn supports(&self, _: &Setting, _: Feature) -> Result<(), String> {
         Ok(())
+    }
+
+    fn gauges(&self) -> Option<Box<dyn Gauges>> {
+        Some(Box::new(Calls))
     }
 
     fn open(&self, path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {

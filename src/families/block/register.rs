@@ -12,6 +12,10 @@ use super::run::run;
 use super::subject::Subject;
 use super::{beyond, reference};
 use crate::scenario::Suite;
+use crate::units::Bytes;
+
+/// What templates and copies of a run may take.
+const SPACE: Bytes = Bytes(1 << 30);
 
 /// Registers all block scenarios for our own engines.
 pub fn register(suite: &mut Suite) {
@@ -28,6 +32,7 @@ pub fn register_for(suite: &mut Suite, subject: impl Subject + 'static) {
 }
 
 fn add_all(suite: &mut Suite, prefix: &str, subject: &Arc<dyn Subject>) {
+    suite.needs_scratch(SPACE);
     for (stem, n) in reference::STEMS.iter().flat_map(|stem| reference::SIZES.map(|n| (stem, n))) {
         if let Some(case) = reference::case(stem, n) {
             let of = reference::to_reference(&format!("block::{stem}::n{n}"));

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 
+use super::calls::Counted;
 use super::case::{Action, Case, Fate, Step, Way};
-use super::data;
+use super::data::{self, Kind};
 use super::ours::Ours;
+use super::place;
 use super::subject::{Disk, Format, Io, PageCache, Setting, Subject};
 use super::template::{Copy, Template, template};
 use super::turn::{Part, Queue, Turn, Work, Worker, one_by_one};
@@ -19,7 +21,7 @@ use super::verify::{Expected, spoil};
 use crate::block::AlignedBuf;
 use crate::block::qcow2::{Image, OpenOptions};
 use crate::block::sys::copy::drop_cache;
-use crate::scenario::Bencher;
+use crate::scenario::{Bencher, Ops};
 use crate::units::{Bytes, Elements};
 
 /// Addresses of buffers: what any direct I/O takes.
@@ -47,12 +49,17 @@ pub fn run(b: &mut Bencher<'_>, subject: &dyn Subject, case: &Case) -> Result<()
     if bytes > 0 {
         b.throughput(Bytes(bytes));
     }
-    let folder = std::env::temp_dir();
-    let stage = RefCell::new(Stage::new(&folder, subject, case)?);
-    b.iter_full(
+    subject.gauges().into_iter().for_each(|gauges| b.gauges(Counted(gauges)));
+    let folder = b.scratch_dir()?;
+    b.fact("file_system", place::file_system(&folder));
+    b.fact("device", place::device(&folder));
+    let stage = Stage::new(&folder, subject, case)?;
+    stage.facts().into_iter().for_each(|(key, value)| b.fact(key, value));
+    let stage = RefCell::new(stage);
+    b.iter_ops(
         || stage.borrow_mut().prepare(),
-        |mut turn| {
-            turn.go();
+        |mut turn, ops| {
+            turn.go(ops);
             turn
         },
         |turn| stage.borrow_mut().check(*turn),
@@ -96,6 +103,17 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// What the numbers depend on besides the parameters.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("image_bytes", self.template.bytes().to_string())];
+        if self.expected.kind() == Kind::Text {
+            let plain = self.case.recipe.pieces.count * self.case.recipe.pieces.len;
+            let packed = self.template.bytes().max(1);
+            facts.push(("compression_ratio", format!("{:.2}", plain as f64 / packed as f64)));
+        }
+        facts
+    }
+
     /// The image of the next iteration.
     fn open(&mut self) -> Result<Open> {
         if let Some(open) = self.idle.pop() {
@@ -122,7 +140,8 @@ impl<'a> Stage<'a> {
             self.generation += 1;
         }
         open.generation = self.generation;
-        one_by_one(&mut *open.disk, &self.before, &mut self.before_buffers).context("set-up")?;
+        one_by_one(&mut *open.disk, &self.before, &mut self.before_buffers, &mut Ops::default())
+            .context("set-up")?;
         let buffers = self.filled_buffers()?;
         let work = self.work(&mut *open.disk, buffers)?;
         Ok(Box::new(Turn { open: Some(open), work, result: Ok(()) }))

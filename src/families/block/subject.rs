@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 
 use crate::block::{Completion, Op, OpKind};
+use crate::scenario::Gauges;
 
 /// The format of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +126,12 @@ pub trait Subject: Send + Sync {
     /// # Errors
     /// Why it cannot, as it shall be reported.
     fn supports(&self, setting: &Setting, feature: Feature) -> Result<(), String>;
+
+    /// Counters of what it asks of the kernel, to be read around each region; none where it does
+    /// not count.
+    fn gauges(&self) -> Option<Box<dyn Gauges>> {
+        None
+    }
 
     /// Opens the image at `path`, which the suite made. A qcow2 image may name
     /// backing files in the same folder.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 
 use super::recipe::Recipe;
-use crate::block::sys::copy::{Copied, copy_file};
+use crate::block::sys::copy::copy_file;
 
 /// An image that is never written to.
 #[derive(Debug)]
@@ -26,7 +26,6 @@ pub struct Template {
 #[derive(Debug)]
 pub struct Copy {
     path: PathBuf,
-    how: Copied,
 }
 
 /// The templates of this process, in all folders.
@@ -72,9 +71,9 @@ impl Template {
         &self.path
     }
 
-    /// What it is made of.
-    pub fn recipe(&self) -> &Recipe {
-        &self.recipe
+    /// Length of its file in bytes.
+    pub fn bytes(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |found| found.len())
     }
 
     /// Its file and those under it, topmost first.
@@ -89,8 +88,8 @@ impl Template {
     pub fn copy(&self) -> Result<Copy> {
         let path = new_path(&self.folder, "copy");
         // Made before the file, so that what is left of a failure goes away.
-        let mut copy = Copy { path, how: Copied::Data };
-        copy.how = copy_file(&self.path, &copy.path)
+        let copy = Copy { path };
+        copy_file(&self.path, &copy.path)
             .with_context(|| format!("cannot copy {} to {}", self.path.display(), copy.path.display()))?;
         Ok(copy)
     }
@@ -100,11 +99,6 @@ impl Copy {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// How it was made.
-    pub fn how(&self) -> Copied {
-        self.how
     }
 }
 

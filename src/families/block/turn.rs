@@ -15,6 +15,7 @@ use super::recipe::Recipe;
 use super::run::Open;
 use super::subject::{Disk, Setting, Subject};
 use crate::block::{AlignedBuf, Completion, Op};
+use crate::scenario::Ops;
 
 /// One iteration.
 pub(super) struct Turn<'a> {
@@ -62,10 +63,10 @@ pub(super) struct Part {
 
 impl Turn<'_> {
     /// The region.
-    pub fn go(&mut self) {
+    pub fn go(&mut self, ops: &mut Ops) {
         self.result = match (&mut self.work, &mut self.open) {
-            (Work::Each(steps, buffers), Some(open)) => one_by_one(&mut *open.disk, steps, buffers),
-            (Work::Queue(queue), Some(open)) => queue.run(&mut *open.disk),
+            (Work::Each(steps, buffers), Some(open)) => one_by_one(&mut *open.disk, steps, buffers, ops),
+            (Work::Queue(queue), Some(open)) => queue.run(&mut *open.disk, ops),
             (Work::Threads(workers), _) => run_threads(workers),
             (Work::Open(subject, path, setting), open) => subject.open(path, setting).map(|disk| {
                 *open = Some(Open { disk, copy: None, generation: 0 });
@@ -76,9 +77,14 @@ impl Turn<'_> {
 }
 
 /// Does `steps`, each with its buffer.
-pub(super) fn one_by_one(disk: &mut dyn Disk, steps: &[Step], buffers: &mut [AlignedBuf]) -> Result<()> {
+pub(super) fn one_by_one(
+    disk: &mut dyn Disk,
+    steps: &[Step],
+    buffers: &mut [AlignedBuf],
+    ops: &mut Ops,
+) -> Result<()> {
     for (step, buffer) in steps.iter().zip(buffers) {
-        step.carry_out(disk, buffer)?;
+        ops.op(|| step.carry_out(disk, buffer))?;
     }
     Ok(())
 }
@@ -115,18 +121,23 @@ impl Step {
 }
 
 impl Queue {
-    /// Submits what is in no batch yet, batch after batch, and takes all of it.
-    pub fn run(&mut self, disk: &mut dyn Disk) -> Result<()> {
+    /// Submits batch after batch, and takes all of it. Operations of a batch
+    /// end together, with the last of them.
+    pub fn run(&mut self, disk: &mut dyn Disk, ops: &mut Ops) -> Result<()> {
         for batch in &mut self.batches {
-            let wanted = self.done.len() + batch.len();
+            let before = self.done.len();
+            let wanted = before + batch.len();
             if self.one_by_one {
                 for op in batch.drain(..) {
+                    ops.start(op.tag() as usize);
                     disk.submit_one(op, &mut self.done)?;
                 }
             } else {
+                batch.iter().for_each(|op| ops.start(op.tag() as usize));
                 disk.submit(batch, &mut self.done)?;
             }
             disk.complete(wanted, &mut self.done)?;
+            self.done[before..].iter().for_each(|done| ops.done(done.tag() as usize));
         }
         // Where all was submitted before, taking it is what is left.
         disk.complete(self.operations, &mut self.done)
@@ -140,7 +151,7 @@ impl Worker {
         let work = move || {
             // A turn that never comes is one that was given up.
             let result = match wait.recv() {
-                Ok(()) => one_by_one(&mut *disk, &steps, &mut buffers),
+                Ok(()) => one_by_one(&mut *disk, &steps, &mut buffers, &mut Ops::default()),
                 Err(_) => Err(anyhow!("given up before it began")),
             };
             Part { buffers, result }
