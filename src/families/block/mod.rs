@@ -26,7 +26,7 @@ mod turn;
 mod verify;
 
 pub use case::{Action, Case, Fate, Order, Step, Walk, Way};
-pub use ours::Ours;
+pub use ours::{Ours, over_engine, over_image};
 pub use recipe::{Packing, Pieces, Recipe};
 pub use reference::{from_reference, reference_names, to_reference};
 pub use register::{register, register_for};

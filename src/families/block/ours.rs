@@ -66,6 +66,16 @@ fn queued<E: Engine + 'static>(engine: E, image: Option<Arc<Image>>) -> Box<dyn 
     Box::new(Queued { engine, image })
 }
 
+/// A disk over an engine of [`crate::block`]: raw over a [`RawDisk`], qcow2 over a [`QcowDisk`].
+pub fn over_engine<E: Engine + 'static>(engine: E) -> Box<dyn Disk> {
+    queued(engine, None)
+}
+
+/// A disk over an image's own methods, which wait.
+pub fn over_image(image: Arc<Image>) -> Box<dyn Disk> {
+    Box::new(Waiting(image))
+}
+
 fn open_qcow2(path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {
     let mut options = OpenOptions::new().writable(setting.writable).allow_backing(true);
     if let Some(tables) = setting.l2_tables {
@@ -76,7 +86,7 @@ fn open_qcow2(path: &Path, setting: &Setting) -> Result<Box<dyn Disk>> {
     let depth = setting.depth;
     // A queue works on a descriptor of its own, past the image's storage.
     Ok(match setting.io {
-        Io::Sync => Box::new(Waiting(image)),
+        Io::Sync => over_image(image),
         Io::Aio => {
             let engine = AioEngine::open(open_file(path, setting)?, depth)?;
             queued(QcowDisk::new(engine, Arc::clone(&image))?, Some(image))
@@ -123,7 +133,7 @@ impl Disk for Waiting {
         Ok(())
     }
 
-    fn twin(&self) -> Result<Box<dyn Disk>> {
+    fn twin(&self) -> Result<Box<dyn Disk + Send>> {
         Ok(Box::new(Self(Arc::clone(&self.0))))
     }
 

@@ -145,7 +145,7 @@ pub trait Subject: Send + Sync {
 ///
 /// What is called in a region costs one virtual call for each operation or
 /// batch, and nothing else of ours.
-pub trait Disk: Send {
+pub trait Disk {
     /// Fills all of `buf` from `offset` on.
     ///
     /// # Errors
@@ -233,7 +233,7 @@ pub trait Disk: Send {
     ///
     /// # Errors
     /// Where several threads cannot use it.
-    fn twin(&self) -> Result<Box<dyn Disk>> {
+    fn twin(&self) -> Result<Box<dyn Disk + Send>> {
         bail!("this engine has no second handle on an image")
     }
 

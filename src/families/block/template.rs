@@ -53,11 +53,25 @@ fn find_or_make(made: &mut Vec<Arc<Template>>, folder: &Path, recipe: &Recipe) -
         Some(below) => Some(find_or_make(made, folder, below)?),
         None => None,
     };
-    let path = new_path(folder, "template");
+    let path = new_path(&own_folder(folder)?, "template");
     recipe.make(&path, below.as_ref().and_then(|below| below.path.file_name()?.to_str()))?;
     let template = Arc::new(Template { folder: folder.to_path_buf(), path, recipe: recipe.clone(), below });
     made.push(Arc::clone(&template));
     Ok(template)
+}
+
+/// The folder of this process in `folder`, where others may put theirs.
+fn own_folder(folder: &Path) -> Result<PathBuf> {
+    static OWN: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    own.retain(|(_, path)| path.exists());
+    if let Some((_, path)) = own.iter().find(|(of, _)| of == folder) {
+        return Ok(path.clone());
+    }
+    // It goes away with the folder that it is in.
+    let path = tempfile::Builder::new().prefix("images-").rand_bytes(8).tempdir_in(folder)?.keep();
+    own.push((folder.to_path_buf(), path.clone()));
+    Ok(path)
 }
 
 /// A new name, as long as any other.
@@ -86,7 +100,7 @@ impl Template {
     /// # Errors
     /// It cannot be made.
     pub fn copy(&self) -> Result<Copy> {
-        let path = new_path(&self.folder, "copy");
+        let path = new_path(self.path.parent().unwrap_or(&self.folder), "copy");
         // Made before the file, so that what is left of a failure goes away.
         let copy = Copy { path };
         copy_file(&self.path, &copy.path)

@@ -146,7 +146,11 @@ impl Queue {
 
 impl Worker {
     /// Starts a thread that waits for its turn to do `steps`.
-    pub fn start(mut disk: Box<dyn Disk>, steps: Vec<Step>, mut buffers: Vec<AlignedBuf>) -> Result<Self> {
+    pub fn start(
+        mut disk: Box<dyn Disk + Send>,
+        steps: Vec<Step>,
+        mut buffers: Vec<AlignedBuf>,
+    ) -> Result<Self> {
         let (begin, wait) = channel();
         let work = move || {
             // A turn that never comes is one that was given up.
