@@ -147,6 +147,8 @@ pub struct Plan {
     pub shuffle: Option<u64>,
     /// Folder under which run folders are made.
     pub out: PathBuf,
+    /// Folder under which the scratch folder of the run is made.
+    pub scratch: PathBuf,
     /// The file whose lock keeps processes from measuring at once; `None` takes no lock.
     pub lock: Option<PathBuf>,
     /// Joins the records of one run, also across processes.

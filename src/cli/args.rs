@@ -126,6 +126,9 @@ pub struct Args {
     /// Folder for records [target/wallgrind]
     #[arg(long, value_name = "DIR", help_heading = "Measuring")]
     pub out: Option<String>,
+    /// Folder for the files of bodies: its file system is what they measure [TMPDIR, or /tmp]
+    #[arg(long, value_name = "DIR", help_heading = "Measuring")]
+    pub scratch_dir: Option<String>,
     /// Joins the records of several processes [NEXTEST_RUN_ID, or a new one]
     #[arg(long, value_name = "ID", help_heading = "Measuring")]
     pub run_id: Option<String>,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::cloud_hypervisor;
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
@@ -54,11 +55,11 @@ enum Command {
     /// Write a run in the format of another tool
     Export {
         /// The tool
-        #[arg(value_parser = ["rustls-ci"])]
+        #[arg(value_parser = ["rustls-ci", "cloud-hypervisor"])]
         format: String,
         /// The run, or a folder with records
         run: String,
-        /// The folder to write
+        /// The folder to write (rustls-ci), or the file (cloud-hypervisor)
         to: PathBuf,
     },
     /// Read results of another tool into a run
@@ -107,6 +108,9 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
         Command::Doctor(wanted) => doctor(&out, wanted),
+        Command::Export { format, run, to } if format == "cloud-hypervisor" => {
+            cloud_hypervisor::export(&out, run, to)
+        }
         Command::Export { run, to, .. } => exchange::export(&out, run, to),
         Command::Import { from, run_id, .. } => exchange::import(&out, from, run_id.as_deref()),
     }

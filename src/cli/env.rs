@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use crate::sys;
 
 /// Names in the environment that mean something here begin with one of these.
-const PREFIXES: [&str; 6] = ["WALLGRIND_", "NEXTEST_", "RUST_TEST_", "NO_COLOR", "TERM", "CARGO_TARGET_DIR"];
+const PREFIXES: [&str; 7] =
+    ["WALLGRIND_", "NEXTEST_", "RUST_TEST_", "NO_COLOR", "TERM", "CARGO_TARGET_DIR", "TMPDIR"];
 
 /// The variables that mean something here, without the empty ones.
 #[derive(Clone, Debug, Default)]

@@ -142,7 +142,11 @@ fn make_dir(dir: &Path) -> Result<()> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
+/// Writes a file of another tool.
+///
+/// # Errors
+/// The file cannot be written; the error names it.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)
         .map_err(|error| Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error))
 }

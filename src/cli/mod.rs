@@ -3,6 +3,7 @@
 //! and the only writers to standard output and standard error.
 
 mod args;
+mod cloud_hypervisor;
 mod commands;
 mod doctor;
 mod env;

@@ -101,6 +101,9 @@ pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
         shuffle: shuffle(&from)?,
         run_id: run_id(&from, &out)?,
         out,
+        scratch: from
+            .get("scratch-dir", &args.scratch_dir, path)?
+            .unwrap_or_else(|| PathBuf::from(env.get("TMPDIR").unwrap_or("/tmp"))),
         lock: from.get("lock", &args.lock, lock)?.unwrap_or_else(|| Some(crate::sys::Lock::default_path())),
         attempt: variable(env, "NEXTEST_ATTEMPT", value::count)?.unwrap_or(1),
     };

@@ -58,7 +58,7 @@ fn an_empty_filter_is_a_filter() {
 }
 
 /// Each measuring flag, a value for the flag, and another for its variable.
-const TWINS: [(&str, &str, &str); 16] = [
+const TWINS: [(&str, &str, &str); 17] = [
     ("mode", "cachegrind", "dhat"),
     ("time", "2s", "3s"),
     ("samples", "5..6", "7..8"),
@@ -74,6 +74,7 @@ const TWINS: [(&str, &str, &str); 16] = [
     ("repeat", "5", "6"),
     ("jobs", "7", "8"),
     ("out", "/one", "/two"),
+    ("scratch-dir", "/one", "/two"),
     ("lock", "none", "/lock"),
 ];
 
@@ -100,7 +101,7 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
 
 #[test]
 fn a_bad_value_names_its_flag_or_its_variable() {
-    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !["out", "lock"].contains(flag)) {
+    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !["out", "scratch-dir", "lock"].contains(flag)) {
         let error = refused(&format!("--{flag}=%"), &[]);
         assert!(error.starts_with(&format!("error: --{flag}: \"%\"")), "{error}");
         let error = refused("", &[(&twin(flag), "%")]);
@@ -166,4 +167,12 @@ fn help_is_short_and_has_every_flag() {
         assert!(help.contains(&format!("--{flag}")), "no --{flag} in the help");
     }
     assert!(!help.contains("wallgrind-"), "hidden flags are shown");
+}
+
+#[test]
+fn files_of_bodies_lie_where_the_system_has_its_temporary_files_unless_told_otherwise() {
+    assert_eq!(plan("", &[]).scratch, Path::new("/tmp"));
+    assert_eq!(plan("", &[("TMPDIR", "/var/tmp")]).scratch, Path::new("/var/tmp"));
+    assert_eq!(plan("--scratch-dir /dev/shm", &[("TMPDIR", "/var/tmp")]).scratch, Path::new("/dev/shm"));
+    assert!(refused("--scratch-dir=", &[]).contains("--scratch-dir: give a path"));
 }

@@ -13,7 +13,6 @@ use super::resume::{self, State};
 use super::{FAILED, setup};
 use crate::cli::{self, Out, Printer, Request, Selected, Tally};
 use crate::error::{Error, Kind, Result};
-use crate::machine;
 use crate::plan::{Action, Plan};
 use crate::scenario::Scenario;
 use crate::store::RunDir;
@@ -45,9 +44,10 @@ pub fn run(
     state.iter().for_each(|state| state.settle(&mut plan));
     let (out, lock) = descriptors(state.as_ref())?;
     // Before any thread: this changes the environment.
-    let scratch = Scratch::make()?;
+    let scratch = Scratch::make(&plan.scratch)?;
     let selected = selected(scenarios, &plan, state.as_ref());
     let tally = state.as_ref().map_or_else(|| first_tally(&selected), |state| state.tally.clone());
+    scratch.check_room(&plan.scratch, &to_run(&selected), setup::at_once(&plan))?;
     let events = out.try_clone().map_err(no_stdout)?;
     let mut printer = Printer::new(output, Out::taken(events), tally)?;
     let mut watch = Watch::new(printer.term.has_progress())?;
@@ -62,7 +62,7 @@ pub fn run(
         lock => Waited::Done(lock),
     };
     let Waited::Done(lock) = lock else { return Ok(early(&lock)) };
-    let facts = if records.is_some() { machine::identity() } else { BTreeMap::new() };
+    let facts = records.as_ref().map_or_else(BTreeMap::new, |_| setup::identity(scratch.path()));
     let identity = Identity { suite, facts };
     let runner = Runner::new(&plan, identity, scratch.path(), to_run(&selected), &mut watch)?;
     let Waited::Done(runner) = runner else { return Ok(early(&runner)) };

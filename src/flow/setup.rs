@@ -6,9 +6,11 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use crate::cli::{Printer, Selected};
 use crate::error::{Error, Kind, Result};
+use crate::machine;
 use crate::measure;
 use crate::plan::{Action, Mode, Plan};
 use crate::scenario::Scenario;
@@ -40,6 +42,19 @@ pub fn check_cpu(plan: &Plan) -> Result<()> {
     let list: Vec<String> = allowed.iter().map(usize::to_string).collect();
     Err(Error::new(Kind::Usage, format!("--cpu {cpu}: this process may not run on that processor"))
         .hint(format!("it may run on {}", list.join(", "))))
+}
+
+/// How many trials run at a time.
+pub fn at_once(plan: &Plan) -> usize {
+    let counts = plan.mode != Mode::Walltime && plan.action == Action::Measure;
+    if counts { plan.valgrind.jobs } else { 1 }
+}
+
+/// What all results of a run depend on, with the file system of its scratch folder.
+pub fn identity(scratch: &Path) -> BTreeMap<String, String> {
+    let mut facts = machine::identity();
+    facts.extend(machine::file_system(scratch));
+    facts
 }
 
 /// Says which trials are ignored and why, once for each reason.

@@ -13,6 +13,10 @@ use crate::units::{Direction, Unit};
 /// Significant decimal digits that are kept: an error of 0.1 % at most.
 const DIGITS: u8 = 3;
 
+/// Operations that take longer, an hour, are put down as this long; their
+/// greatest is kept exactly all the same.
+const LONGEST_NS: u64 = 3_600 * 1_000_000_000;
+
 /// The metrics that are made of the histogram, and their share of the operations.
 const QUANTILES: [(&str, f64); 4] = [("op_p50", 0.5), ("op_p90", 0.9), ("op_p99", 0.99), ("op_max", 1.0)];
 
@@ -37,7 +41,7 @@ impl OpTimes {
     /// # Errors
     /// There is no memory for it.
     pub(super) fn new() -> Result<Self> {
-        let times = hdrhistogram::Histogram::new(DIGITS).context("a histogram")?;
+        let times = hdrhistogram::Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).context("a histogram")?;
         Ok(Self { times, min: u64::MAX, max: 0, iterations: 0, elapsed_ns: 0 })
     }
 
@@ -48,8 +52,7 @@ impl OpTimes {
     pub(super) fn take(&mut self, ops: &mut Ops, iterations: u64) -> Result<()> {
         self.iterations += iterations;
         ops.take(|ns| {
-            // Three centuries are as good as more: the histogram grows no further.
-            self.times.saturating_record(ns.min(i64::MAX as u64));
+            self.times.saturating_record(ns);
             self.min = self.min.min(ns);
             self.max = self.max.max(ns);
         })

@@ -26,6 +26,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Notes which metrics are gauges of the body, so that reports show them.
+    pub(super) fn name_gauges(&mut self, names: &[&str]) {
+        if !names.is_empty() {
+            self.facts.insert("gauges".into(), names.join(","));
+        }
+    }
+
     /// Adds what a body has stated. A fact of the meter's own stays.
     pub(super) fn add_facts(&mut self, stated: &BTreeMap<String, String>) {
         for (key, value) in stated {

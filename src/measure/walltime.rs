@@ -75,6 +75,7 @@ pub fn walltime(
     }
     let histograms = histogram.into_iter().collect();
     let mut outcome = Outcome { series, histograms, throughput, facts, notes, functions: Vec::new() };
+    outcome.name_gauges(&taken.gauges.iter().map(|gauge| gauge.metric.as_str()).collect::<Vec<_>>());
     outcome.add_facts(&stated);
     Ok(outcome)
 }

@@ -10,7 +10,8 @@ use anyhow::{Result, bail};
 
 use super::clock::{Clock, Witness};
 use super::clock_sys::Usage;
-use crate::scenario::{Site, Work};
+use crate::scenario::{Gauge, Gauges, Ops, Site, Work};
+use crate::units::Unit;
 
 /// The machine of a script, shared by clock and work.
 #[derive(Debug, Default)]
@@ -90,6 +91,10 @@ pub(super) struct Script {
     pub bytes: u64,
     /// Kernel counters that each run adds; the processor is the one it ends on.
     pub usage: Usage,
+    /// What marks the operations, where there are any.
+    pub ops: Option<Ops>,
+    /// Nanoseconds of each operation of an iteration.
+    pub op_ns: Vec<u64>,
     /// The run that is interrupted, from 1, and for how many nanoseconds.
     pub interrupted: Option<(usize, u64)>,
     /// The run that fails, from 1.
@@ -132,6 +137,10 @@ impl Work for Script {
         }
         for _ in 0..n {
             self.world.pass(self.region_ns);
+            for ns in &self.op_ns {
+                let world = &self.world;
+                self.ops.get_or_insert_default().op(|| world.pass(*ns));
+            }
             for (party, ns) in &self.turns {
                 site.turn_of(*party);
                 self.world.pass(*ns);
@@ -151,5 +160,32 @@ impl Work for Script {
         self.world.pass(self.check_ns);
         self.world.0.borrow_mut().resident -= self.bytes * self.prepared as u64;
         Ok(())
+    }
+
+    fn ops(&mut self) -> Option<&mut Ops> {
+        self.ops.as_mut()
+    }
+}
+
+/// Gauges of a script: how often the world was waited for, and its time. A
+/// reading takes time itself.
+pub(super) struct Readings {
+    pub world: Scripted,
+    pub reading_ns: u64,
+}
+
+impl Gauges for Readings {
+    fn names(&self) -> Vec<Gauge> {
+        vec![
+            Gauge::lower("waits", Unit::Events),
+            Gauge::higher("time", Unit::Nanoseconds),
+            Gauge::lower("nothing", Unit::SystemCalls),
+        ]
+    }
+
+    fn read(&mut self, out: &mut Vec<u64>) {
+        self.world.pass(self.reading_ns);
+        let world = self.world.0.borrow();
+        out.extend([world.usage.voluntary, world.now, 5]);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{ClockFacts, Failure, Outcome, walltime};
 use crate::plan;
-use crate::scenario::{Bencher, Party, Pipe, Scenario, Suite, Turn};
+use crate::scenario::{Bencher, Gauge, Gauges, Ops, Party, Pipe, Scenario, Suite, Turn};
 use crate::units::{Bytes, Direction, Elements, Throughput, Unit};
 
 fn settings(min_samples: usize, max_samples: usize) -> plan::Walltime {
@@ -136,4 +136,89 @@ fn a_pinned_run_stays_where_it_is_and_says_where() {
     assert_eq!(outcome.facts["cpu_last"], cpu.to_string());
     assert_eq!(outcome.facts["cpu_migrations"], "0");
     assert_eq!(outcome.facts["cpu_migrations_outside_region"], "0");
+}
+
+/// Reads a counter of the test.
+struct Counted(std::rc::Rc<std::cell::Cell<u64>>);
+
+impl Gauges for Counted {
+    fn names(&self) -> Vec<Gauge> {
+        vec![Gauge::lower("calls", Unit::SystemCalls), Gauge::higher("hits", Unit::Events)]
+    }
+
+    fn read(&mut self, out: &mut Vec<u64>) {
+        out.extend([3 * self.0.get(), 7]);
+    }
+}
+
+#[test]
+fn gauges_facts_and_operations_stand_behind_the_time() {
+    let scenario = scenario(
+        |b| {
+            let count = std::rc::Rc::new(std::cell::Cell::new(0));
+            b.gauges(Counted(count.clone()));
+            b.fact("engine", "none");
+            b.fact("clock", "sundial");
+            b.iter_ops(
+                || Ok(()),
+                |(), ops: &mut Ops| {
+                    count.set(count.get() + 1);
+                    ops.start(1);
+                    ops.op(|| std::hint::black_box(1));
+                    ops.done(1);
+                },
+                |()| Ok(()),
+            )
+        },
+        false,
+    );
+    let outcome = measure(&scenario, &settings(4, 4)).expect("it does not fail");
+    let names: Vec<&str> = outcome.series.iter().map(|s| s.metric.as_str()).collect();
+    assert_eq!(names, ["wall_time", "calls", "hits", "op_p50", "op_p90", "op_p99", "op_max"]);
+    let calls = &outcome.series[1];
+    assert_eq!((calls.unit, calls.direction), (Unit::SystemCalls, Direction::LowerIsBetter));
+    assert!(calls.is_exact() && calls.samples.len() == 4);
+    assert!(calls.samples.iter().all(|s| s.total == 3 * s.iterations), "{calls:?}");
+    assert!(outcome.series[2].samples.iter().all(|s| s.total == 0));
+    assert_eq!(outcome.series[2].direction, Direction::HigherIsBetter);
+    let histogram = &outcome.histograms[0];
+    assert_eq!(histogram.metric, "op_time");
+    let iterations: u64 = outcome.facts["op_iterations"].parse().expect("a number");
+    assert_eq!(histogram.count(), 2 * iterations);
+    for (series, p) in outcome.series[3..].iter().zip([0.5, 0.9, 0.99, 1.0]) {
+        assert_eq!(series.samples[0].total, histogram.quantile(p), "{}", series.metric);
+    }
+    assert_eq!((outcome.facts["gauges"].as_str(), outcome.facts["engine"].as_str()), ("calls,hits", "none"));
+    assert_eq!(outcome.facts["clock"], "CLOCK_MONOTONIC_RAW");
+    assert!(outcome.notes.iter().any(|note| note.contains("the body's fact clock")), "{:?}", outcome.notes);
+}
+
+#[test]
+fn a_gauge_that_falls_and_an_operation_without_end_fail_the_trial() {
+    struct Falls(u64);
+    impl Gauges for Falls {
+        fn names(&self) -> Vec<Gauge> {
+            vec![Gauge::lower("luck", Unit::Events)]
+        }
+
+        fn read(&mut self, out: &mut Vec<u64>) {
+            self.0 -= 1;
+            out.push(self.0);
+        }
+    }
+    let falls = scenario(
+        |b| {
+            b.gauges(Falls(u64::MAX));
+            b.iter(|| 1)
+        },
+        false,
+    );
+    let endless = scenario(|b| b.iter_ops(|| Ok(()), |(), ops| ops.start(0), |()| Ok(())), false);
+    for (scenario, why) in [(falls, "gauges only go up"), (endless, "started in an iteration and never done")]
+    {
+        let failure = measure(&scenario, &settings(1, 1)).expect_err("it fails");
+        assert!(failure.reason().contains(why), "{failure:?}");
+        let failure = crate::measure::smoke(&scenario).expect_err("a smoke run sees it, too");
+        assert!(failure.reason().contains(why), "{failure:?}");
+    }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::clock::{ClockFacts, TurnClock};
 use super::clock_sys::{Pinned, Usage, allowed_cpus};
 use super::walltime_loop::{Limits, Loop, MOST_MEMORY, MOST_PREPARED, Pace, Taken, Yield};
-use super::walltime_mock::{Call, Script, Scripted, World};
-use crate::scenario::Meter;
+use super::walltime_mock::{Call, Readings, Script, Scripted, World};
+use crate::scenario::{Meter, Ops};
 
 const MS: u64 = 1_000_000;
 
@@ -174,6 +174,53 @@ fn the_kernel_is_asked_about_the_region_alone() {
     );
     // It moved in the warm-up, which is not counted, and then stayed.
     assert_eq!((yielded.migrations, yielded.migrations_between), (0, 0));
+}
+
+#[test]
+fn gauges_are_read_around_each_batch_outside_of_the_clock() {
+    // 50 µs an iteration, 7 µs a reading of the gauges, and 3 ms of set-up.
+    let usage = Usage { voluntary: 2, ..Usage::default() };
+    let mut script = Script { region_ns: 50_000, setup_ns: 3 * MS, usage, ..Script::default() };
+    let mut meter = Loop::new(script.world.clone(), limits(100, 1, 4));
+    meter.gauges(Box::new(Readings { world: script.world.clone(), reading_ns: 7_000 }));
+    meter.measure(&mut script).expect("the script does not fail");
+    let yielded = meter.into_yield();
+    let names: Vec<&str> = yielded.gauges.iter().map(|gauge| gauge.metric.as_str()).collect();
+    assert_eq!(names, ["waits", "time", "nothing"]);
+    assert_eq!((yielded.samples.len(), yielded.risen.len()), (4, 4));
+    for (sample, risen) in yielded.samples.iter().zip(&yielded.risen) {
+        let batches = yielded.pace.batches as u64;
+        assert_eq!(sample.region_ns, 50_000 * sample.iterations, "the clock saw the gauges");
+        // The second reading is of the moment after it has taken its time.
+        assert_eq!(*risen, [2 * batches, sample.region_ns + 7_000 * batches, 0]);
+    }
+}
+
+#[test]
+fn operations_are_timed_in_a_pass_of_their_own() {
+    // 46 µs an iteration, 6 µs of which are operations; a reading takes 1 µs.
+    let world = Scripted::new(World { reading_ns: 1_000, ..World::default() });
+    let (ops, op_ns) = (Some(Ops::default()), vec![1_000, 2_000, 3_000]);
+    let mut script = Script { world, region_ns: 40_000, ops, op_ns, ..Script::default() };
+    let yielded = run(limits(10, 1, 5), &mut script);
+    assert_eq!(yielded.samples[0].region_ns, 47_000 * yielded.samples[0].iterations, "a reading for stop");
+    let times = yielded.op_times.expect("operations were marked");
+    // 46 µs, and six readings in it, and five around it: 57 µs a batch, 2.5 ms.
+    let batches = 2_500_000_u64.div_ceil(57_000);
+    assert_eq!((times.iterations, times.count()), (batches, 3 * batches));
+    let histogram = times.histogram().expect("times");
+    // Each holds the reading that ended it.
+    assert_eq!((histogram.min, histogram.max), (2_000, 4_000));
+    // Four digits do not fit: a bucket holds two values from 2,048 on.
+    assert_eq!(histogram.buckets, [(2_000, batches), (3_001, batches), (4_001, batches)]);
+    assert!(format!("{:?}", script.ops).contains("on: false"), "the clock is off again");
+}
+
+#[test]
+fn work_without_operations_has_no_such_pass() {
+    let mut script = Script { region_ns: 50_000, ..Script::default() };
+    let yielded = run(limits(10, 1, 5), &mut script);
+    assert!(yielded.op_times.is_none());
 }
 
 #[test]

@@ -13,5 +13,5 @@ mod tests;
 
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
-pub use model::{Figures, Group, Rate, Row, Section, State, sections};
+pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
 pub use terminal::{Look, table};

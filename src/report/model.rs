@@ -4,6 +4,7 @@
 //! Neighbours: `terminal` renders it; `store` has the records.
 
 use super::format::times;
+use crate::samples::Series;
 use crate::stats::{median, sorted};
 use crate::store::{Metric, Record, Status};
 use crate::units::{Direction, Throughput, Unit};
@@ -15,7 +16,17 @@ const DRIFT: (f64, f64) = (0.3, 0.01);
 const NOTABLE: f64 = 0.05;
 
 /// Metrics that have a column of their own beside the headline, and its title.
-const FURTHER: [(&str, &str); 2] = [("estimated_cycles", "est. cycles"), ("heap_peak_bytes", "peak bytes")];
+const FURTHER: [(&str, &str); 6] = [
+    ("estimated_cycles", "est. cycles"),
+    ("heap_peak_bytes", "peak bytes"),
+    ("op_p50", "op p50"),
+    ("op_p90", "op p90"),
+    ("op_p99", "op p99"),
+    ("op_max", "op max"),
+];
+
+/// The fact that names the gauges of a body, with commas between them.
+const GAUGES: &str = "gauges";
 
 /// All records of one meter.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +96,25 @@ pub struct Figures {
     pub method: Option<String>,
     /// Seeds of the repeatable world.
     pub seeds: Option<String>,
-    /// Further columns: title, unit, and medians (of the whole, else of each party).
-    pub further: Vec<(&'static str, Unit, Vec<f64>)>,
+    /// Further columns.
+    pub further: Vec<Further>,
+}
+
+/// A metric beside the headline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Further {
+    /// The title of its column.
+    pub title: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which way it is better.
+    pub direction: Direction,
+    /// Its medians: of the whole, else of each party.
+    pub values: Vec<f64>,
+    /// Whether all samples agree to the last digit.
+    pub exact: bool,
+    /// Whether it is a gauge of the body.
+    pub gauge: bool,
 }
 
 /// Work done in a second.
@@ -201,7 +229,7 @@ fn figures(record: &Record) -> Option<Figures> {
         rates: rates(record, headline),
         method: fact("method"),
         seeds: fact("seeds"),
-        further: FURTHER.iter().filter_map(|(metric, title)| further(record, metric, title)).collect(),
+        further: all_further(record),
     })
 }
 
@@ -223,16 +251,26 @@ fn shares(record: &Record, headline: &Metric) -> Vec<f64> {
     record.metrics.iter().filter(of_party).map(share).collect()
 }
 
-fn further(record: &Record, metric: &str, title: &'static str) -> Option<(&'static str, Unit, Vec<f64>)> {
+/// The gauges first: the meters' own give way when there is no room.
+fn all_further(record: &Record) -> Vec<Further> {
+    let named = record.facts.get(GAUGES).map_or("", String::as_str);
+    let gauges = named.split(',').filter(|name| !name.is_empty());
+    let gauges = gauges.filter_map(|name| further(record, name, &name.replace('_', " "), true));
+    let others = FURTHER.iter().filter_map(|(metric, title)| further(record, metric, title, false));
+    gauges.chain(others).collect()
+}
+
+fn further(record: &Record, metric: &str, title: &str, gauge: bool) -> Option<Further> {
     // A headline is not shown twice.
     let mut of = record.metrics.iter().skip(1).filter(|m| m.series.metric == metric);
     let first = of.next()?;
-    let unit = first.series.unit;
     let values = match first.series.party {
         None => vec![first.summary.median],
         Some(_) => of_parties(record, metric).into_iter().map(|(_, median)| median).collect(),
     };
-    Some((title, unit, values))
+    let exact = first.series.is_exact() && of.all(|m| m.series.is_exact());
+    let Series { unit, direction, .. } = first.series;
+    Some(Further { title: title.to_string(), unit, direction, values, exact, gauge })
 }
 
 fn rates(record: &Record, headline: &Metric) -> Vec<Rate> {

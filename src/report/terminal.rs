@@ -5,7 +5,7 @@
 
 use super::format::{percent, rate, time, value};
 use super::grid::{Cell, Column, Line, Span, Style, indented, lay_out, wrap};
-use super::model::{Figures, Row, Section, State, sections};
+use super::model::{Figures, Further, Row, Section, State, sections};
 use crate::store::Record;
 use crate::units::{Direction, Unit};
 
@@ -88,6 +88,7 @@ fn time_columns(section: &Section) -> Vec<Field> {
     all.extend(party_columns(section, move |f, at| same(share(f, at))));
     let rates = |f: &Figures| f.rates.iter().map(rate).collect::<Vec<_>>().join(", ");
     all.push(field("throughput", 2, move |f| same(rates(f))));
+    all.extend(further_columns(section));
     all
 }
 
@@ -96,9 +97,7 @@ fn count_columns(section: &Section, unit: Unit) -> Vec<Field> {
     let part = move |f: &Figures, at: usize| f.parties.get(at).map_or_else(Default::default, |p| both(p.1));
     let mut all: Vec<Field> = party_columns(section, part);
     all.push(field("total", 0, move |f| both(f.median)));
-    for title in further_titles(section) {
-        all.push(field(title, 3, move |f| further(f, title)));
-    }
+    all.extend(further_columns(section));
     if constant(section, |f| f.method.clone()).is_none() {
         all.push(field("method", 4, |f| same(f.method.clone().unwrap_or_default())));
     }
@@ -126,22 +125,64 @@ fn party_columns(section: &Section, cell: impl Fn(&Figures, usize) -> Cell + Clo
     vec![field("parties", 1, named)]
 }
 
-fn further_titles(section: &Section) -> Vec<&'static str> {
-    let mut titles: Vec<&'static str> = Vec::new();
-    for (title, ..) in section.figures().flat_map(|f| &f.further) {
-        if !titles.contains(title) {
-            titles.push(title);
+/// When the columns of gauges go.
+const GAUGES_GO: u8 = 3;
+
+/// Columns beside the headline, in the order in which rows have them. One that
+/// is 0 in all rows says nothing.
+fn further_columns(section: &Section) -> Vec<Field> {
+    let mut columns: Vec<(String, u8)> = Vec::new();
+    // Gauges stay longest; of the others, those that stand last go first.
+    let mut others = GAUGES_GO;
+    for further in section.figures().flat_map(|f| &f.further) {
+        let shown = further.values.iter().any(|v| *v != 0.0);
+        if shown && columns.iter().all(|(title, _)| *title != further.title) {
+            let goes = if further.gauge { GAUGES_GO } else { others };
+            others = others.saturating_add(u8::from(!further.gauge));
+            columns.push((further.title.clone(), goes));
         }
     }
-    titles
+    let column = |(title, goes): (String, u8)| field(&title.clone(), goes, move |f| further(f, &title));
+    columns.into_iter().map(column).collect()
 }
 
+/// The values of a further metric; `~` where samples differ of what could be exact.
 fn further(figures: &Figures, title: &str) -> Cell {
-    let Some((_, unit, values)) = figures.further.iter().find(|(t, ..)| *t == title) else {
+    let Some(further) = figures.further.iter().find(|f| f.title == title) else {
         return Default::default();
     };
-    let join = |short| values.iter().map(|v| value(*v, *unit, short)).collect::<Vec<_>>().join(" / ");
+    let mark = if further.gauge && !further.exact { "~" } else { "" };
+    let one = |v: &f64, short| format!("{mark}{}", value(*v, further.unit, short));
+    let join = |short| further.values.iter().map(|v| one(v, short)).collect::<Vec<_>>().join(" / ");
     (join(false), join(true))
+}
+
+/// What the gauges of the rows are, their units, and which way they are better.
+fn gauges(section: &Section) -> Option<String> {
+    let shown = |f: &&Further| f.gauge && f.values.iter().any(|v| *v != 0.0);
+    let all: Vec<&Further> = section.figures().flat_map(|f| &f.further).filter(shown).collect();
+    let of = |direction: Direction| {
+        let mut named: Vec<String> = Vec::new();
+        for gauge in all.iter().filter(|gauge| gauge.direction == direction) {
+            let text = format!("{} ({})", gauge.title, gauge.unit);
+            if !named.contains(&text) {
+                named.push(text);
+            }
+        }
+        (!named.is_empty()).then(|| format!("{}: {}", better(direction), named.join(", ")))
+    };
+    let both = [Direction::LowerIsBetter, Direction::HigherIsBetter].map(of);
+    let differ = if all.iter().all(|gauge| gauge.exact) { "" } else { " where no ~ stands" };
+    let texts: Vec<String> = both.into_iter().flatten().collect();
+    (!texts.is_empty())
+        .then(|| format!("in one iteration, the same in each sample{differ}; {}", texts.join("; ")))
+}
+
+fn better(direction: Direction) -> &'static str {
+    match direction {
+        Direction::LowerIsBetter => "lower is better",
+        Direction::HigherIsBetter => "higher is better",
+    }
 }
 
 /// A fact that is the same in all rows that have numbers.
@@ -153,20 +194,24 @@ fn constant(section: &Section, of: impl Fn(&Figures) -> Option<String>) -> Optio
 
 /// What the numbers are, their unit, and which way they are better.
 fn legend(section: &Section) -> Vec<String> {
+    let mut lines = vec![headline(section)];
+    lines.extend(gauges(section));
+    lines
+}
+
+fn headline(section: &Section) -> String {
     let Some((metric, unit, direction)) = &section.headline else {
-        return vec![format!("{}: nothing was measured", section.mode)];
+        return format!("{}: nothing was measured", section.mode);
     };
-    let better = match direction {
-        Direction::LowerIsBetter => "lower is better",
-        Direction::HigherIsBetter => "higher is better",
-    };
+    let better = better(*direction);
     if *unit == Unit::Nanoseconds {
         let parties =
             if section.figures().any(|f| !f.parties.is_empty()) { "; parties as shares of it" } else { "" };
         let what = metric.replace('_', " ");
-        return vec![format!(
-            "{what} of one iteration: median ± the longer side of its 95 % interval{parties}; {better}"
-        )];
+        let rates = if section.figures().any(|f| !f.rates.is_empty()) { " (throughput: higher)" } else { "" };
+        return format!(
+            "{what} of one iteration: median ± the longer side of its 95 % interval{parties}; {better}{rates}"
+        );
     }
     let what = if metric == unit.symbol() {
         metric.clone()
@@ -180,7 +225,7 @@ fn legend(section: &Section) -> Vec<String> {
     if let Some(seeds) = constant(section, |f| f.seeds.clone()) {
         text.push_str(&format!("; seeds: {seeds}"));
     }
-    vec![text]
+    text
 }
 
 fn line(row: &Row, columns: &[Field], notes: &Notes) -> Line {

@@ -97,6 +97,7 @@ fn is(records: &[Record], look: Look, expected: &str) {
 fn a_wide_terminal_shows_all() {
     let expected = "\
 wall time of one iteration: median ± the longer side of its 95 % interval; parties as shares of it; lower is better
+(throughput: higher)
   scenario              median  client  server  throughput
 tls::handshake
   ring_p256     412.3 ± 0.8 µs    73 %    27 %              attempt 2
@@ -117,7 +118,7 @@ fn a_narrow_terminal_drops_columns_and_then_stacks_names() {
 wall time of one iteration: median ±
 the longer side of its 95 % interval;
 parties as shares of it; lower is
-better
+better (throughput: higher)
   scenario              median
 tls::handshake
   ring_p256     412.3 ± 0.8 µs
@@ -336,4 +337,51 @@ fn nothing_is_lost_but_columns() {
             assert!(words.contains(text), "{width}: no {text} in\n{table}");
         }
     }
+}
+
+/// A gauge whose values are the same for each iteration, or grow from sample to sample.
+fn gauge(name: &str, unit: Unit, each: u64, step: u64) -> Metric {
+    metric(name, unit, None, &[0, 1, 2, 3, 4, 5, 6].map(|i| 10 * (each + i * step)))
+}
+
+#[test]
+fn gauges_and_times_of_operations_have_columns_unless_they_say_nothing() {
+    let mut first = timed("block::read::n128", 150_000, 0);
+    first.throughput = vec![Throughput::Elements(128), Throughput::Bytes(128 << 16)];
+    first.metrics.extend([
+        gauge("system_calls", Unit::SystemCalls, 129, 0),
+        gauge("bytes_read", Unit::Bytes, 8_388_608, 0),
+        gauge("retries", Unit::Events, 0, 0),
+    ]);
+    first.metrics[2].series.direction = Direction::HigherIsBetter;
+    for (name, ns) in [("op_p50", 11_000), ("op_p90", 14_200), ("op_p99", 22_000), ("op_max", 951_000)] {
+        first.metrics.push(metric(name, Unit::Nanoseconds, None, &[10 * ns]));
+    }
+    first.facts.insert("gauges".into(), "system_calls,bytes_read,retries".into());
+    let mut second = timed("block::read::n256", 310_000, 0);
+    second.metrics.push(gauge("system_calls", Unit::SystemCalls, 254, 1));
+    second.facts.insert("gauges".into(), "system_calls".into());
+    let records = [first, second];
+    let expected = "\
+wall time of one iteration: median ± the longer side of its 95 % interval; lower is better (throughput: higher)
+in one iteration, the same in each sample where no ~ stands; lower is better: system calls (syscalls); higher is better:
+bytes read (bytes)
+  scenario          median           throughput  system calls  bytes read    op p50    op p90    op p99    op max
+block::read
+  n128      150.0 ± 0.3 µs  853 k/s, 52.1 GiB/s           129   8,388,608  11.00 µs  14.20 µs  22.00 µs  951.0 µs
+  n256      310.0 ± 0.6 µs                               ~257
+";
+    is(&records, WIDE, expected);
+    let expected = "\
+wall time of one iteration: median ± the longer side of its
+95 % interval; lower is better (throughput: higher)
+in one iteration, the same in each sample where no ~ stands;
+lower is better: system calls (syscalls); higher is better:
+bytes read (bytes)
+  scenario          median           throughput
+block::read
+  n128      150.0 ± 0.3 µs  853 k/s, 52.1 GiB/s
+  n256      310.0 ± 0.6 µs
+";
+    is(&records, Look { width: 60, color: false }, expected);
 }

@@ -48,8 +48,31 @@ impl Gauge {
 }
 
 /// Metrics that the meters have themselves; a gauge of that name would hide one.
-const TAKEN: [&str; 7] =
-    ["wall_time", "instructions", "estimated_cycles", "op_p50", "op_p90", "op_p99", "op_max"];
+const TAKEN: [&str; 23] = [
+    "wall_time",
+    "op_p50",
+    "op_p90",
+    "op_p99",
+    "op_max",
+    "instructions",
+    "estimated_cycles",
+    "i1_accesses",
+    "i1_misses",
+    "d1_accesses",
+    "d1_misses",
+    "ll_accesses",
+    "ll_misses",
+    "branches",
+    "branch_mispredictions",
+    "heap_total_bytes",
+    "heap_total_blocks",
+    "heap_held_bytes",
+    "heap_held_blocks",
+    "heap_peak_bytes",
+    "heap_peak_blocks",
+    "heap_start_bytes",
+    "heap_start_blocks",
+];
 
 /// All gauges of a body, as a meter reads them: from [`start`](GaugeSet::start)
 /// to [`stop`](GaugeSet::stop) is a region. Neither of the two allocates.

@@ -47,11 +47,6 @@ impl Suite {
         self.scratch = room.0;
     }
 
-    /// The room that the suite takes in the scratch folder.
-    pub fn scratch_stated(&self) -> Bytes {
-        Bytes(self.scratch)
-    }
-
     /// A group: all names registered through it start with `prefix::`.
     pub fn group(&mut self, prefix: impl Into<String>) -> Group<'_> {
         Group { suite: self, prefix: prefix.into() }
@@ -62,7 +57,10 @@ impl Suite {
     /// # Errors
     /// [`Kind::Suite`] for an invalid name, a double, or a name that is a
     /// substring of another one (explorers filter by substring).
-    pub fn finish(self) -> Result<Vec<Scenario>> {
+    pub fn finish(mut self) -> Result<Vec<Scenario>> {
+        for scenario in &mut self.scenarios {
+            scenario.add_scratch(self.scratch);
+        }
         if let Some(error) = self.errors.into_iter().next() {
             return Err(error);
         }

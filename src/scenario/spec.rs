@@ -115,9 +115,15 @@ impl Scenario {
         self
     }
 
-    /// The room that the body's files take in the scratch folder.
+    /// The room that a run of this scenario takes in the scratch folder, with
+    /// what the suite takes.
     pub fn scratch_stated(&self) -> Bytes {
         Bytes(self.scratch)
+    }
+
+    /// Adds what the suite takes.
+    pub(super) fn add_scratch(&mut self, bytes: u64) {
+        self.scratch = self.scratch.saturating_add(bytes);
     }
 
     /// States that instruction counts vary, and why.

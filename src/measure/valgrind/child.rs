@@ -13,11 +13,11 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Task};
+use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Risen, Task};
 use super::wire::{Abandoned, Framed};
 use super::{features, roi, stack, sys, world};
-use crate::scenario::{Bencher, Meter, Scenario, Seat, Site, Wire, Work};
-use crate::units::Throughput;
+use crate::scenario::{Bencher, GaugeSet, Gauges, Meter, Scenario, Seat, Site, Wire, Work};
+use crate::units::{Direction, Throughput};
 
 /// Where the wire's descriptors are put, out of the way of standard streams.
 const WIRE: i32 = 110;
@@ -113,7 +113,8 @@ fn scenario(job: &Job, name: &str, party: Option<usize>, scenarios: &[Scenario])
             Throughput::Elements(n) => done.elements.push(n),
         }
     }
-    done.snapshots = meter.snapshots;
+    done.facts = bencher.facts_stated().clone();
+    (done.snapshots, done.gauges) = (meter.snapshots, meter.risen);
     Ok(done)
 }
 
@@ -170,11 +171,28 @@ struct Marked<'j> {
     job: &'j Job,
     seat: Option<(usize, Framed)>,
     snapshots: Vec<i64>,
+    gauges: GaugeSet,
+    risen: Vec<Risen>,
 }
 
 impl<'j> Marked<'j> {
     fn new(job: &'j Job, seat: Option<(usize, Framed)>) -> Self {
-        Self { job, seat, snapshots: Vec::with_capacity(4) }
+        let (gauges, risen) = (GaugeSet::default(), Vec::new());
+        Self { job, seat, snapshots: Vec::with_capacity(4), gauges, risen }
+    }
+
+    /// What the gauges rose by, for the parent.
+    fn keep_risen(&mut self) -> Result<()> {
+        let all = self.gauges.list().iter().zip(self.gauges.risen()?);
+        self.risen = all
+            .map(|(gauge, total)| Risen {
+                metric: gauge.metric.clone(),
+                unit: gauge.unit.symbol().to_string(),
+                higher_is_better: gauge.direction == Direction::HigherIsBetter,
+                total,
+            })
+            .collect();
+        Ok(())
     }
 
     /// The region between two snapshots.
@@ -229,7 +247,12 @@ impl Meter for Marked<'_> {
         self
     }
 
+    fn gauges(&mut self, gauges: Box<dyn Gauges>) {
+        self.gauges.add(gauges);
+    }
+
     fn measure(&mut self, work: &mut dyn Work) -> Result<()> {
+        self.gauges.check()?;
         if self.job.warm > 0 {
             work.prepare(self.job.warm, self)?;
             work.run(self.job.warm, self)?;
@@ -243,12 +266,17 @@ impl Meter for Marked<'_> {
         }
         work.prepare(self.job.iterations, self)?;
         let ballast = black_box(Vec::<u8>::with_capacity(self.job.ballast));
-        match self.job.method {
-            Method::Difference => self.between_snapshots(work)?,
-            Method::Requests => self.between_requests(work)?,
-            Method::Toggle => self.between_toggles(work)?,
-        }
+        // Outside of the marks: what reading costs is not counted.
+        self.gauges.start();
+        let marked = match self.job.method {
+            Method::Difference => self.between_snapshots(work),
+            Method::Requests => self.between_requests(work),
+            Method::Toggle => self.between_toggles(work),
+        };
+        self.gauges.stop();
+        marked?;
         drop(black_box(ballast));
+        self.keep_risen()?;
         work.check()
     }
 }

@@ -4,7 +4,7 @@
 //! Neighbours: `counter` gives the orders, `readings` reads the files.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use super::complaint;
 use super::groups::Group;
 use super::protocol::{self, CONTROL, Done, FLAG, Job, Method, Report, Task, VERSION};
-use super::scratch::{Folder, Scratch};
+use super::scratch::{Folder, Scratch, behind};
 use super::tool::Tool;
 use super::{features, sys, world};
 use crate::error::Result;
@@ -84,6 +86,8 @@ impl Left {
 struct Running {
     child: Child,
     control: UnixStream,
+    /// Where the body's files are; removed behind it.
+    _files: TempDir,
 }
 
 impl Launcher {
@@ -160,7 +164,7 @@ impl Launcher {
         folder: &Path,
     ) -> io::Result<Running> {
         let temporary = folder.join(format!("{party}.tmp"));
-        fs::create_dir(&temporary)?;
+        let files = behind(&temporary)?;
         let (mut control, theirs) = UnixStream::pair()?;
         let file = |what: &str| folder.join(format!("{party}.{what}")).into_os_string();
         let mut command = Command::new(&self.tool.path);
@@ -172,7 +176,7 @@ impl Launcher {
         sys::prepare(&mut command, group, theirs.as_raw_fd(), CONTROL);
         let child = command.spawn()?;
         drop(theirs);
-        let mut running = Running { child, control: control.try_clone()? };
+        let mut running = Running { child, control: control.try_clone()?, _files: files };
         if let Err(error) = protocol::send(&mut control, &order.job(party)) {
             // A child that is gone already says why on stderr.
             if error.kind() != ErrorKind::BrokenPipe {

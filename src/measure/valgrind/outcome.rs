@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::canary::Canary;
 use super::counter::Subject;
 use super::features;
+use super::protocol::Risen;
 use super::readings::Reading;
 use super::settings::Settings;
 use super::spread;
@@ -29,10 +30,12 @@ pub(super) struct Taken<'a> {
 
 /// Makes the outcome of a scenario.
 pub(super) fn build(taken: &Taken<'_>) -> Outcome {
-    let series = match taken.settings.mode {
+    let mut series = match taken.settings.mode {
         Mode::Dhat => heap_series(taken),
         _ => count_series(taken),
     };
+    let gauges = gauges(taken);
+    series.extend(gauges.iter().flat_map(|metric| of_all_parties(taken, metric, true)));
     let mut outcome = Outcome { series, facts: facts(taken), notes: notes(taken), ..Outcome::default() };
     if let Some((_, first)) = taken.runs.first() {
         for reading in first.iter().take(1) {
@@ -40,6 +43,8 @@ pub(super) fn build(taken: &Taken<'_>) -> Outcome {
             outcome.throughput.extend(reading.elements.iter().map(|n| Throughput::Elements(*n)));
         }
         outcome.functions = functions(taken.subject, first);
+        outcome.name_gauges(&gauges.iter().map(|metric| metric.name).collect::<Vec<_>>());
+        outcome.add_facts(&stated(taken.subject, first));
     }
     outcome
 }
@@ -58,13 +63,47 @@ fn functions(subject: &Subject, readings: &[Reading]) -> Vec<(String, u64)> {
     all
 }
 
+/// What the bodies have stated; where the parties differ, both.
+fn stated(subject: &Subject, readings: &[Reading]) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for (party, reading) in subject.party_names().into_iter().zip(readings) {
+        for (key, value) in &reading.facts {
+            let known = all.entry(key.clone()).or_insert_with(|| value.clone());
+            if known != value {
+                known.push_str(&format!("; {}: {value}", party.unwrap_or_default()));
+            }
+        }
+    }
+    all
+}
+
 /// One metric that is computed from a party's reading.
-struct Metric {
-    name: &'static str,
+struct Metric<'a> {
+    name: &'a str,
     unit: Unit,
+    direction: Direction,
     /// Of one iteration, whatever the number of iterations.
     once: bool,
-    value: fn(&Reading) -> u64,
+    value: Box<dyn Fn(&Reading) -> u64 + 'a>,
+}
+
+/// The gauges of the bodies, in the order in which the first run gave them.
+fn gauges<'a>(taken: &Taken<'a>) -> Vec<Metric<'a>> {
+    let mut all: Vec<&'a Risen> = Vec::new();
+    for risen in taken.runs.iter().take(1).flat_map(|(_, run)| run).flat_map(|reading| &reading.gauges) {
+        if all.iter().all(|known| known.metric != risen.metric) {
+            all.push(risen);
+        }
+    }
+    all.into_iter().filter_map(gauge).collect()
+}
+
+fn gauge(risen: &Risen) -> Option<Metric<'_>> {
+    let name = risen.metric.as_str();
+    let direction = if risen.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    // Both sides are of one executable, so that there is no unit the other does not know.
+    let unit = Unit::from_symbol(&risen.unit)?;
+    Some(Metric { name, unit, direction, once: false, value: Box::new(move |r| r.risen(name)) })
 }
 
 fn count_series(taken: &Taken<'_>) -> Vec<Series> {
@@ -91,8 +130,8 @@ fn count_series(taken: &Taken<'_>) -> Vec<Series> {
     metrics.iter().flat_map(|metric| of_all_parties(taken, metric, true)).collect()
 }
 
-fn count(name: &'static str, unit: Unit, value: fn(&Reading) -> u64) -> Metric {
-    Metric { name, unit, once: false, value }
+fn count(name: &'static str, unit: Unit, value: fn(&Reading) -> u64) -> Metric<'static> {
+    Metric { name, unit, direction: Direction::LowerIsBetter, once: false, value: Box::new(value) }
 }
 
 // Names of events: chapter "Cachegrind" of the Valgrind manual; callgrind's are `DLmr` and so on as well.
@@ -120,8 +159,9 @@ fn heap_series(taken: &Taken<'_>) -> Vec<Series> {
             Metric {
                 name: $name,
                 unit: Unit::$unit,
+                direction: Direction::LowerIsBetter,
                 once: $once,
-                value: |r| r.heap.unwrap_or_default().$which.$what,
+                value: Box::new(|r| r.heap.unwrap_or_default().$which.$what),
             }
         };
     }
@@ -147,23 +187,23 @@ fn heap_series(taken: &Taken<'_>) -> Vec<Series> {
 }
 
 /// The series of both parties together (where that makes sense), then of each.
-fn of_all_parties(taken: &Taken<'_>, metric: &Metric, with_sum: bool) -> Vec<Series> {
+fn of_all_parties(taken: &Taken<'_>, metric: &Metric<'_>, with_sum: bool) -> Vec<Series> {
     let parties = taken.subject.party_names();
     let iterations = if metric.once { 1 } else { taken.subject.iterations as u64 };
     let series = |party: Option<&str>, total: &dyn Fn(&[Reading]) -> u64| Series {
         metric: metric.name.to_string(),
         party: party.map(str::to_string),
         unit: metric.unit,
-        direction: Direction::LowerIsBetter,
+        direction: metric.direction,
         samples: taken.runs.iter().map(|(_, run)| Sample { iterations, total: total(run) }).collect(),
     };
     let mut all = Vec::new();
     if with_sum || parties.len() == 1 {
-        all.push(series(None, &|run| run.iter().map(metric.value).sum()));
+        all.push(series(None, &|run| run.iter().map(|reading| (metric.value)(reading)).sum()));
     }
     if parties.len() > 1 {
         for (index, party) in parties.into_iter().enumerate() {
-            all.push(series(party, &|run| run.get(index).map_or(0, metric.value)));
+            all.push(series(party, &|run| run.get(index).map_or(0, |reading| (metric.value)(reading))));
         }
     }
     all

@@ -7,6 +7,7 @@
 //!
 //! Neighbours: `launch` speaks for the parent, `child` for the child.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of all that is in this file.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The only argument of a child.
 pub(super) const FLAG: &str = "--wallgrind-measured-child";
 /// The descriptor on which a child finds its job.
@@ -106,10 +107,27 @@ pub(super) struct Done {
     pub bytes: Vec<u64>,
     /// What one iteration gets done.
     pub elements: Vec<u64>,
+    /// What the body has stated.
+    pub facts: BTreeMap<String, String>,
+    /// What the gauges of the body rose by in the region.
+    pub gauges: Vec<Risen>,
     /// Processor features that the child sees.
     pub features: Vec<String>,
     /// Address randomisation could be switched off.
     pub randomisation_off: bool,
+}
+
+/// What a gauge rose by in the region, all iterations together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Risen {
+    /// The metric.
+    pub metric: String,
+    /// The symbol of its unit.
+    pub unit: String,
+    /// Whether more of it is better.
+    pub higher_is_better: bool,
+    /// By how much.
+    pub total: u64,
 }
 
 /// Sends one message.

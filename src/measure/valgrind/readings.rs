@@ -2,13 +2,14 @@
 //!
 //! Neighbours: `launch` leaves the files, `outcome` makes series of readings.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use super::dhat::{Amount, Heap};
 use super::launch::Left;
 use super::profile::Profile;
-use super::protocol::Method;
+use super::protocol::{Method, Risen};
 
 /// Functions that are stored of each party; the rest is summed up.
 const FUNCTIONS: usize = 200;
@@ -32,6 +33,10 @@ pub(super) struct Reading {
     pub bytes: Vec<u64>,
     /// What one iteration gets done.
     pub elements: Vec<u64>,
+    /// What the body has stated.
+    pub facts: BTreeMap<String, String>,
+    /// What the gauges of the body rose by, all iterations together.
+    pub gauges: Vec<Risen>,
 }
 
 /// Heap use of a party in the region.
@@ -51,6 +56,11 @@ impl Reading {
     /// The count of an event; 0 where it was not counted.
     pub(super) fn count(&self, event: &str) -> u64 {
         self.events.iter().find(|(name, _)| name == event).map_or(0, |(_, n)| *n)
+    }
+
+    /// What a gauge rose by; 0 where this party has none of that name.
+    pub(super) fn risen(&self, metric: &str) -> u64 {
+        self.gauges.iter().find(|g| g.metric == metric).map_or(0, |g| g.total)
     }
 }
 
@@ -153,6 +163,8 @@ fn described(left: &Left) -> Reading {
         randomisation_off: done.randomisation_off,
         bytes: done.bytes,
         elements: done.elements,
+        facts: done.facts,
+        gauges: done.gauges,
         ..Reading::default()
     }
 }

@@ -1,33 +1,31 @@
 //! The folder in which measured children find their program and leave their
 //! files: its path has the same length in each run, and it goes away with the
-//! run, or with the next one when a run was killed.
+//! run, or with the next one when a run was killed (`sys::RunFolder`).
+//!
+//! Files of bodies are not in it but in the scratch folder of the run; a link
+//! gives them a path of fixed length here, too.
 //!
 //! Neighbours: `launch` works in it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
 use crate::error::{Error, Kind, Result};
+use crate::sys::RunFolder;
 
 const PREFIX: &str = "wallgrind-children-";
-/// Held by a run as long as it lives.
-const LOCK: &str = "lock";
-/// A folder younger than this may not have its lock yet.
-const YOUNG: Duration = Duration::from_secs(60);
 
 /// The folder of all children of a run.
 pub(super) struct Scratch {
-    folder: TempDir,
+    folder: RunFolder,
     program: PathBuf,
     runs: AtomicU32,
-    _lock: File,
 }
 
 /// A folder of one run, removed when it is done with.
@@ -47,13 +45,10 @@ impl Scratch {
     }
 
     fn make_in(parent: &Path) -> io::Result<Self> {
-        sweep(parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).rand_bytes(8).tempdir_in(parent)?;
-        let lock = File::create(folder.path().join(LOCK))?;
-        lock.lock()?;
+        let folder = RunFolder::make_in(parent, PREFIX)?;
         let program = folder.path().join("program");
         provide(&std::env::current_exe()?, &program)?;
-        Ok(Self { folder, program, runs: AtomicU32::new(0), _lock: lock })
+        Ok(Self { folder, program, runs: AtomicU32::new(0) })
     }
 
     /// The executable under a path of fixed length.
@@ -68,6 +63,16 @@ impl Scratch {
         fs::create_dir(&path)?;
         Ok(Folder(path))
     }
+}
+
+/// A folder for the files of a body, in the scratch folder of the run, with
+/// `link` leading there: the path that the body sees has one length wherever
+/// the scratch folder is. Removed when it is dropped.
+pub(super) fn behind(link: &Path) -> io::Result<TempDir> {
+    // The flow has pointed the temporary folder to the run's scratch folder.
+    let place = tempfile::Builder::new().prefix("wallgrind-child-").tempdir()?;
+    symlink(place.path(), link)?;
+    Ok(place)
 }
 
 impl Folder {
@@ -103,41 +108,24 @@ fn provide(executable: &Path, program: &Path) -> io::Result<()> {
     symlink(executable, program)
 }
 
-/// Removes what runs that were killed have left: folders that nobody locks.
-fn sweep(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_abandoned(&entry.path()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-fn is_abandoned(folder: &Path) -> bool {
-    let age = folder.metadata().and_then(|m| m.modified()).map(|at| SystemTime::now().duration_since(at));
-    let is_old = matches!(age, Ok(Ok(age)) if age > YOUNG);
-    match File::open(folder.join(LOCK)) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound && is_old,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn goes_away_with_its_run_or_with_the_next_one() {
+    fn paths_of_two_runs_are_of_one_length_and_go_away() {
         let parent = tempfile::tempdir().expect("a folder");
-        let alive = Scratch::make_in(parent.path()).expect("scratch");
-        let killed = parent.path().join(format!("{PREFIX}killed00"));
-        fs::create_dir(&killed)
-            .and_then(|()| fs::write(killed.join(LOCK), ""))
-            .expect("a folder left behind");
-        let next = Scratch::make_in(parent.path()).expect("scratch");
-        assert!(!killed.exists() && alive.program().exists());
-        assert_eq!(alive.program().as_os_str().len(), next.program().as_os_str().len());
-        let path = next.folder.path().to_path_buf();
-        drop(next);
-        assert!(!path.exists());
+        let [first, second] = [(); 2].map(|()| Scratch::make_in(parent.path()).expect("scratch"));
+        assert_eq!(first.program().as_os_str().len(), second.program().as_os_str().len());
+        let folder = first.folder().expect("a folder");
+        let link = folder.path().join("0.tmp");
+        let place = behind(&link).expect("a folder and a link");
+        fs::write(link.join("image"), "x").expect("a file through the link");
+        let real = place.path().to_path_buf();
+        assert!(real.join("image").exists() && !real.starts_with(parent.path()));
+        drop(place);
+        drop((folder, first, second));
+        assert!(!real.exists());
+        assert_eq!(fs::read_dir(parent.path()).expect("the parent").count(), 0);
     }
 }

@@ -39,7 +39,7 @@ fn repetitions(taken: &Taken<'_>, party: usize) -> Option<String> {
         let (min, max) = (*values.iter().min()?, *values.iter().max()?);
         let others = readings.iter().any(|r| r.events != readings[0].events || r.heap != readings[0].heap);
         if !others {
-            return None;
+            return gauges(readings);
         }
         let text = format!("{} to {} in {} runs", grouped(min), grouped(max), values.len());
         let functions = differing(readings);
@@ -49,6 +49,16 @@ fn repetitions(taken: &Taken<'_>, party: usize) -> Option<String> {
         let named: Vec<String> =
             functions.iter().take(NAMED).map(|(name, by)| format!("{name} (by {})", grouped(*by))).collect();
         Some(format!("{text}; differs in {}{}", named.join(", "), cause(&functions)))
+    })
+}
+
+/// The first gauge whose numbers are not the same in all readings.
+fn gauges(readings: &[&Reading]) -> Option<String> {
+    readings.first()?.gauges.iter().find_map(|gauge| {
+        let values = || readings.iter().map(|r| r.risen(&gauge.metric));
+        let (min, max) = (values().min()?, values().max()?);
+        let (runs, metric) = (readings.len(), &gauge.metric);
+        (min < max).then(|| format!("{metric} {} to {} in {runs} runs", grouped(min), grouped(max)))
     })
 }
 

@@ -2,6 +2,7 @@
 //! in, texts out, no files.
 
 mod callgrind;
+pub mod cloud_hypervisor;
 mod export;
 mod import;
 

@@ -6,15 +6,19 @@ use wallgrind::store::Status;
 
 use crate::bench::{Bench, statuses};
 
+/// Whether this machine has Valgrind.
+pub fn has_valgrind() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok()
+}
+
 pub fn tests() -> Vec<libtest_mimic::Trial> {
-    let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok();
     let trial = |name: &str, needs_valgrind: bool, test: fn()| {
         let trial = libtest_mimic::Trial::test(format!("counted::{name}"), move || {
             test();
             Ok(())
         });
         // Listed as ignored where Valgrind is not installed.
-        trial.with_ignored_flag(needs_valgrind && !has_valgrind)
+        trial.with_ignored_flag(needs_valgrind && !has_valgrind())
     };
     vec![
         trial("counts_are_told_as_instructions", true, counts_are_told_as_instructions),

@@ -8,6 +8,8 @@ use std::io::Write;
 use anyhow::{Result, ensure};
 use wallgrind::{Bytes, Need, Party, Pipe, Suite, Turn, anyhow};
 
+use crate::more;
+
 /// In the environment of this executable, makes it the bench target.
 pub const ASK: &str = "CONTRACT_FIXTURE";
 
@@ -62,6 +64,10 @@ pub fn register(suite: &mut Suite) {
         })
     });
     suite.bench("absent::moon", |b| b.iter(|| 1)).needs(MOON);
+    // A measured child has no environment, but may be one of these.
+    if std::env::var_os(more::ASK).is_some() || std::env::var_os(ASK).is_none() {
+        more::register(suite);
+    }
 }
 
 fn is(value: i32, expected: i32, otherwise: &'static str) -> Result<()> {
@@ -77,7 +83,7 @@ fn thread_name() -> String {
 pub const HOLD: &str = "CONTRACT_HOLD";
 
 /// Says on standard error that it hangs, so that a test knows, and hangs.
-fn hang() {
+pub fn hang() {
     let held = std::env::var_os(HOLD).map(|path| std::fs::File::create(path).expect("a file"));
     held.iter().for_each(|file| file.lock().expect("a lock"));
     announce(&format!("{} hangs", thread_name()));
@@ -87,7 +93,7 @@ fn hang() {
 }
 
 /// Tells the test something, on a line of standard error.
-fn announce(text: &str) {
+pub fn announce(text: &str) {
     let _ = writeln!(std::io::stderr(), "fixture: {text}");
 }
 

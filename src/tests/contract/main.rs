@@ -13,8 +13,11 @@ mod events;
 mod fixture;
 mod isolation;
 mod list;
+mod more;
+mod numbers;
 mod processes;
 mod records;
+mod scratch;
 mod terminal;
 mod timeout;
 
@@ -41,8 +44,10 @@ fn main() -> ExitCode {
         events::tests(),
         isolation::tests(),
         list::tests(),
+        numbers::tests(),
         processes::tests(),
         records::tests(),
+        scratch::tests(),
         terminal::tests(),
         timeout::tests(),
     ]

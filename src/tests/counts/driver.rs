@@ -37,6 +37,7 @@ pub fn plan(mode: Mode, out: PathBuf) -> Plan {
         fail_fast: false,
         shuffle: None,
         out,
+        scratch: std::env::temp_dir(),
         run_id: "run".into(),
         attempt: 1,
         lock: None,

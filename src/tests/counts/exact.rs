@@ -7,6 +7,7 @@ use wallgrind::measure::Outcome;
 use wallgrind::measure::valgrind::Profile;
 use wallgrind::plan::Mode;
 use wallgrind::samples::Sample;
+use wallgrind::units::Direction;
 
 use crate::Test;
 use crate::driver::{outcome, outcomes, plan, total, totals};
@@ -18,6 +19,7 @@ pub const TESTS: &[Test] = &[
     ("other_seeds_are_other_luck_and_the_same_seeds_are_not", seeds),
     ("functions_add_up_and_the_region_is_kept_as_a_profile", functions),
     ("heap_use_of_the_region_is_exact", heap),
+    ("gauges_are_read_outside_of_what_is_counted", gauges),
 ];
 
 const ALL: [&str; 6] = [
@@ -142,5 +144,28 @@ fn heap() -> Result<()> {
     // What the iterations leave, and the lists that hold their inputs and outputs.
     let held = total(&outcome, "heap_held_bytes")?;
     ensure!((8_000..9_000).contains(&held), "{held} bytes are held");
+    Ok(())
+}
+
+fn gauges() -> Result<()> {
+    let (_folder, out) = scratch()?;
+    for mode in [Mode::Cachegrind, Mode::Dhat] {
+        let mut plan = plan(mode, out.clone());
+        plan.valgrind.repeat = 2;
+        let found = all(outcomes(&plan, &["toy::gauged", "toy::ungauged"])?)?;
+        let (with, without) = (&found[0], &found[1]);
+        let headline = without.series[0].metric.as_str();
+        ensure!(total(with, headline)? == total(without, headline)?, "reading a gauge is counted: {found:?}");
+        for (metric, risen, unit) in [("spins", 15, "events"), ("rests", 0, "bytes")] {
+            let series = with.series.iter().find(|s| s.metric == metric);
+            let series = series.with_context(|| format!("no series {metric} in {with:?}"))?;
+            let three = Sample { iterations: 3, total: risen };
+            ensure!(series.samples == [three, three] && series.unit.symbol() == unit, "{series:?}");
+            ensure!((series.direction == Direction::HigherIsBetter) == (metric == "rests"), "{series:?}");
+        }
+        ensure!(with.facts["gauges"] == "spins,rests" && with.facts["engine"] == "a toy", "{:?}", with.facts);
+        ensure!(!without.facts.contains_key("gauges"), "{:?}", without.facts);
+        ensure!(with.histograms.is_empty() && with.series.iter().all(|s| !s.metric.starts_with("op_")));
+    }
     Ok(())
 }

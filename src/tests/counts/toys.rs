@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use wallgrind::scenario::Scenario;
-use wallgrind::{Bytes, Party, Pipe, Suite, Turn};
+use wallgrind::{Bytes, Gauge, Gauges, Party, Pipe, Suite, Turn, Unit};
 
 /// Instructions that [`Chatter`]'s first party executes more in `planted`.
 pub const PLANTED: u64 = 1_000;
@@ -64,9 +65,42 @@ fn well_behaved(suite: &mut Suite) {
             })
         })
         .counted_iterations(4);
+    suite.bench("toy::gauged", |b| gauged(b, true)).counted_iterations(3);
+    suite.bench("toy::ungauged", |b| gauged(b, false)).counted_iterations(3);
     suite.bench("toy::prints", |b| {
         b.iter(|| std::io::Write::write_all(&mut std::io::stdout(), b"on stdout\n"))
     });
+}
+
+/// Work that a gauge counts; reading the gauge is work as well, and more of it.
+fn gauged(b: &mut wallgrind::Bencher<'_>, with_gauges: bool) -> Result<()> {
+    b.fact("scratch_bytes", b.scratch_dir()?.as_os_str().len());
+    if with_gauges {
+        b.fact("engine", "a toy");
+        b.gauges(Spins);
+    }
+    b.iter_ops(|| Ok(7_u32), |n, ops| ops.op(|| counted_spin(n)), |_| Ok(()))
+}
+
+/// How often [`counted_spin`] was called.
+static SPINS: AtomicU64 = AtomicU64::new(0);
+
+fn counted_spin(n: u32) -> u32 {
+    SPINS.fetch_add(5, Relaxed);
+    spin(n * 100)
+}
+
+struct Spins;
+
+impl Gauges for Spins {
+    fn names(&self) -> Vec<Gauge> {
+        vec![Gauge::lower("spins", Unit::Events), Gauge::higher("rests", Unit::Bytes)]
+    }
+
+    fn read(&mut self, out: &mut Vec<u64>) {
+        black_box(spin(1_000_000));
+        out.extend([SPINS.load(Relaxed), 12]);
+    }
 }
 
 fn ill_behaved(suite: &mut Suite) {

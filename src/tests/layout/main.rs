@@ -25,7 +25,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("scenario", &["units", "error"]),
     ("plan", &["units", "error", "scenario"]),
     ("families", &["scenario", "units", "tls", "block"]),
-    ("measure", &["scenario", "samples", "stats", "plan", "units", "error"]),
+    ("measure", &["scenario", "samples", "stats", "plan", "sys", "units", "error"]),
     ("sys", &[]),
     ("store", &["samples", "stats", "machine", "units", "error"]),
     ("report", &["store", "stats", "samples", "units", "error"]),

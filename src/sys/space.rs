@@ -1,0 +1,39 @@
+//! How much room a file system has left.
+//!
+//! Neighbours: `trial::scratch` asks before a run begins.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Bytes that this user may still write on the file system of `path`.
+///
+/// # Errors
+/// The path does not exist, or the system refuses.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut found = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path ends with a zero, and `found` is valid for writes of a statvfs.
+    if unsafe { libc::statvfs(path.as_ptr(), found.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded and so has filled it in.
+    let found = unsafe { found.assume_init() };
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_some_and_what_is_not_there_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(free_bytes(folder.path()).is_ok());
+        assert_eq!(free_bytes(Path::new("/proc")).ok(), Some(0));
+        assert!(free_bytes(&folder.path().join("none")).is_err());
+        assert!(free_bytes(Path::new("a\0b")).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! `--scratch-dir`: where the files of bodies are, that they go away whatever
+//! happens, and that a run without room for them does not start.
+//!
+//! Neighbours: `more` has the bodies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wallgrind::store::{Record, Status};
+
+use crate::bench::{Bench, Ran};
+use crate::counted::has_valgrind;
+use crate::more;
+
+pub fn tests() -> Vec<libtest_mimic::Trial> {
+    let trial = |name: &str, needs_valgrind: bool, test: fn()| {
+        let trial = libtest_mimic::Trial::test(format!("scratch::{name}"), move || {
+            test();
+            Ok(())
+        });
+        // Listed as ignored where Valgrind is not installed.
+        trial.with_ignored_flag(needs_valgrind && !has_valgrind())
+    };
+    vec![
+        trial("files_are_where_they_were_wanted", false, where_wanted),
+        trial("nothing_is_left_however_a_run_ends", false, nothing_left),
+        trial("a_killed_run_leaves_one_folder_and_the_next_one_removes_it", false, killed),
+        trial("a_run_without_room_or_folder_does_not_start", false, no_room),
+        trial("counts_do_not_depend_on_where_the_files_are", true, counts),
+    ]
+}
+
+/// A folder for scratch folders, apart from that of the bench.
+fn chosen(bench: &Bench, name: &str) -> PathBuf {
+    let folder = bench.dir().join("chosen").join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder.canonicalize().expect("its path")
+}
+
+fn run(bench: &Bench, argv: &str, folder: &Path) -> Ran {
+    bench.run_with(&format!("{argv} --scratch-dir {}", folder.display()), &[(more::ASK, "1")])
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let all = fs::read_dir(folder).expect("the folder");
+    all.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn where_wanted() {
+    let bench = Bench::new();
+    let folder = chosen(&bench, "here");
+    let begins = format!("fixture: files in {}/wallgrind-run-", folder.display());
+    for argv in ["files::kept", "files::kept --bench", "files::kept --bench --isolate"] {
+        run(&bench, argv, &folder).exits(0).says(&begins);
+    }
+    let typed = [(more::ASK, "1"), ("WALLGRIND_SCRATCH_DIR", folder.to_str().expect("Unicode"))];
+    bench.run_with("files::kept", &typed).exits(0).says(&begins);
+    // A relative one is meant from the working directory, which is the bench's.
+    bench.run_with("files::kept --scratch-dir chosen/here", &typed[..1]).exits(0).says(&begins);
+    bench.run_with("files::kept", &typed[..1]).exits(0).says(&format!(
+        "fixture: files in {}/wallgrind-run-",
+        bench.dir().canonicalize().expect("its path").display()
+    ));
+    assert_eq!(entries(&folder), [] as [&str; 0]);
+    if Path::new("/dev/shm").is_dir() {
+        let bench = Bench::new();
+        run(&bench, "files::kept --bench", Path::new("/dev/shm"))
+            .exits(0)
+            .says("files in /dev/shm/wallgrind-run-");
+        assert_eq!(bench.records()[0].identity["scratch_file_system"], "tmpfs");
+    }
+}
+
+fn nothing_left() {
+    let bench = Bench::new();
+    let folder = chosen(&bench, "here");
+    for isolate in ["", "--isolate"] {
+        run(&bench, &format!("files::kept files::then_panic --bench {isolate}"), &folder).exits(101);
+        assert_eq!(entries(&folder), [] as [&str; 0], "after a panic {isolate}");
+        run(&bench, &format!("files --timeout 5s --shuffle-seed 1 {isolate}"), &folder).exits(101);
+        assert_eq!(entries(&folder), [] as [&str; 0], "after a time-out {isolate}");
+        for (signal, code) in [(2, 130), (15, 143)] {
+            let argv = format!("files --scratch-dir {} {isolate}", folder.display());
+            let mut running = bench.start(&argv, &[(more::ASK, "1")]);
+            running.wait_for("files::then_hang hangs");
+            assert_eq!(entries(&folder).len(), 1);
+            running.signal(signal);
+            assert_eq!(running.end().0.code(), Some(code));
+            assert_eq!(entries(&folder), [] as [&str; 0], "after signal {signal} {isolate}");
+        }
+    }
+}
+
+fn killed() {
+    let bench = Bench::new();
+    let folder = chosen(&bench, "here");
+    let argv = format!("files::then_hang --scratch-dir {}", folder.display());
+    let mut killed = bench.start(&argv, &[(more::ASK, "1")]);
+    killed.wait_for("files::then_hang hangs");
+    killed.signal(9);
+    drop(killed.end());
+    let left = entries(&folder);
+    assert_eq!(left.len(), 1, "{left:?}");
+    // Not of our naming, or somebody's who is alive: none of these is touched.
+    let others = ["wallgrind-run-", "wallgrind-run-1234567890", "wallgrind-other"];
+    others.iter().for_each(|name| fs::create_dir_all(folder.join(name).join("full")).expect("a folder"));
+    let mut alive = bench.start(&argv, &[(more::ASK, "1")]);
+    alive.wait_for("files::then_hang hangs");
+    let mut found = entries(&folder);
+    found.retain(|name| !others.contains(&name.as_str()));
+    assert_eq!(found.len(), 1);
+    assert_ne!(found, left, "the next run has not removed what the killed one left");
+    run(&bench, "files::kept", &folder).exits(0);
+    assert!(folder.join(&found[0]).join("image").exists(), "a run has removed the files of another one");
+    alive.signal(15);
+    assert_eq!(alive.end().0.code(), Some(143));
+    let mut found = entries(&folder);
+    found.sort();
+    assert_eq!(found, others);
+}
+
+fn no_room() {
+    let bench = Bench::new();
+    let folder = chosen(&bench, "here");
+    for argv in ["more::too_large files::kept", "more::too_large files::kept --bench"] {
+        let ran = run(&bench, argv, &folder).exits(101);
+        let ran = ran.says(&format!("the scratch folder {} has room for ", folder.display()));
+        let ran = ran.says("the selected trials need 1099511627776.0 MiB").says("--scratch-dir");
+        assert!(!ran.err.contains("files in"), "a trial has run: {}", ran.err);
+    }
+    // Only what is selected has to find room.
+    run(&bench, "files::kept", &folder).exits(0);
+    let nowhere = folder.join("nowhere");
+    let ran = run(&bench, "files::kept", &nowhere).exits(101);
+    ran.says(&nowhere.display().to_string()).says("--scratch-dir").says("No such file or directory");
+    assert_eq!(entries(&folder), [] as [&str; 0]);
+}
+
+fn counts() {
+    let counted = |name: &str| -> Record {
+        let bench = Bench::new();
+        let folder = chosen(&bench, name);
+        let ran = run(&bench, "files::kept --mode cachegrind --bench --timeout 300s", &folder).exits(0);
+        assert_eq!(entries(&folder), [] as [&str; 0], "{}", ran.err);
+        bench.records().remove(0)
+    };
+    let (short, long) = (counted("x"), counted(&"long".repeat(40)));
+    assert_eq!((&short.status, &long.status), (&Status::Ok, &Status::Ok));
+    assert_eq!(short.facts["path_bytes"], long.facts["path_bytes"]);
+    assert_eq!(short.metrics, long.metrics);
+}
