@@ -11,6 +11,8 @@ mod basics;
 mod disks;
 #[path = "block_engines/faults.rs"]
 mod faults;
+#[path = "block_engines/guest.rs"]
+mod guest;
 #[path = "block_engines/lifetimes.rs"]
 mod lifetimes;
 #[path = "block_engines/limits.rs"]

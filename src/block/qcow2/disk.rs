@@ -289,6 +289,13 @@ impl<E: Engine> QcowDisk<E> {
         Ok(())
     }
 
+    /// Moves up to `max` completions to the end of `out`; returns how many.
+    fn hand_out(&mut self, out: &mut Vec<Completion>, max: usize) -> usize {
+        let count = self.done.len().min(max);
+        (0..count).for_each(|_| out.extend(self.take_done()));
+        count
+    }
+
     fn take_done(&mut self) -> Option<Completion> {
         let completion = self.done.pop_front()?;
         self.tags.remove(completion.tag);
@@ -337,11 +344,7 @@ impl<E: Engine> Engine for QcowDisk<E> {
         if self.done.len() < max {
             self.progress()?;
         }
-        let count = self.done.len().min(max);
-        for _ in 0..count {
-            out.extend(self.take_done());
-        }
-        Ok(count)
+        Ok(self.hand_out(out, max))
     }
 
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
@@ -357,7 +360,11 @@ impl<E: Engine> Engine for QcowDisk<E> {
             if left == 0 {
                 return Ok(());
             }
-            self.sleep(left)?;
+            if let Err(error) = self.sleep(left) {
+                // What was done before the failure is the caller's all the same.
+                self.hand_out(out, left);
+                return Err(error);
+            }
         }
     }
 

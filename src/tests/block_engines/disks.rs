@@ -12,10 +12,10 @@ use crate::{Contract, all};
 pub const CONTRACTS: &[Contract<Subject>] = &[
     ("guests_may_ask_for_sectors", guests_may_ask_for_sectors, all),
     ("sectors_of_one_block_do_not_lose_each_other", sectors_of_one_block_do_not_lose_each_other, all),
-    ("the_capacity_is_kept", the_capacity_is_kept, all),
-    ("a_fault_at_each_step_of_a_bounced_write", a_fault_at_each_step_of_a_bounced_write, all),
+    ("the_capacity_is_kept", the_capacity_is_kept, Subject::is_plain),
+    ("a_fault_at_each_step_of_a_bounced_write", a_fault_at_each_step_of_a_bounced_write, Subject::is_plain),
     ("disks_refuse_what_engines_refuse", disks_refuse_what_engines_refuse, all),
-    ("dropped_disks_carry_out_their_writes", dropped_disks_carry_out_their_writes, Subject::is_direct),
+    ("dropped_disks_carry_out_their_writes", dropped_disks_carry_out_their_writes, Subject::is_plain_direct),
 ];
 
 const SECTOR: u64 = 512;

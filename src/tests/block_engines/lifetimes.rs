@@ -21,7 +21,7 @@ pub const CONTRACTS: &[Contract<Subject>] = &[
     ("drop_parks_what_cannot_be_drained", drop_parks_what_cannot_be_drained, all),
     ("drop_waits_for_the_kernel", drop_waits_for_the_kernel, all),
     ("completions_outlive_the_engine", completions_outlive_the_engine, all),
-    ("engines_share_one_context", engines_share_one_context, Subject::is_aio),
+    ("engines_share_one_context", engines_share_one_context, Subject::is_plain_aio),
     ("an_engine_moves_between_threads", an_engine_moves_between_threads, all),
 ];
 

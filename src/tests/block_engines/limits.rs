@@ -15,8 +15,8 @@ pub const CONTRACTS: &[Contract<Subject>] = &[
     ("exactly_n_are_waited_for", exactly_n_are_waited_for, all),
     ("ranges_past_any_file_are_refused", ranges_past_any_file_are_refused, all),
     ("a_refused_attempt_fails_alone", a_refused_attempt_fails_alone, Subject::is_real),
-    ("unaligned_direct_requests_fail", unaligned_direct_requests_fail, Subject::is_direct),
-    ("depths_are_bounded", depths_are_bounded, all),
+    ("unaligned_direct_requests_fail", unaligned_direct_requests_fail, Subject::is_plain_direct),
+    ("depths_are_bounded", depths_are_bounded, Subject::is_plain),
     ("a_full_queue_runs_for_long", a_full_queue_runs_for_long, all),
 ];
 

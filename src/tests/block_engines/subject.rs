@@ -1,13 +1,15 @@
 //! The subjects of the contracts: each engine on each kind of file, with and
 //! without a layer of faults.
 //!
-//! Neighbours: every module of contracts opens its engine here.
+//! Neighbours: every module of contracts opens its engine here; `guest` puts
+//! a qcow2 image under those that are disks.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::guest;
 use tempfile::TempDir;
 use wallgrind::block::align::Alignment;
 use wallgrind::block::engine_aio::AioDriver;
@@ -17,6 +19,7 @@ use wallgrind::block::faults::Faults;
 use wallgrind::block::faulty_driver::{FaultyDriver, Gate};
 use wallgrind::block::io::FileIo;
 use wallgrind::block::mem::file::MemFile;
+use wallgrind::block::qcow2::Image;
 use wallgrind::block::queue::{Driver, Queue};
 use wallgrind::block::{
     AlignedBuf, BlockFile, Completion, Engine, Error, ErrorKind, FileOptions, FileStorage, MemStorage, Op,
@@ -61,12 +64,15 @@ pub struct Subject {
     pub place: Place,
     /// Whether faults can be put under it.
     pub faulty: bool,
+    /// Whether it is a disk in a qcow2 image in that file, over the engine.
+    pub qcow2: bool,
 }
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faulty = if self.faulty { "_faulty" } else { "" };
-        write!(f, "{:?}_{:?}{faulty}", self.way, self.place)
+        let qcow2 = if self.qcow2 { "_qcow2" } else { "" };
+        write!(f, "{:?}_{:?}{qcow2}{faulty}", self.way, self.place)
     }
 }
 
@@ -75,10 +81,14 @@ pub struct Rig {
     pub engine: Box<dyn Engine>,
     pub faults: Faults,
     pub gate: Gate,
+    /// What the file demands of attempts.
+    pub align: Alignment,
     /// The same file, buffered.
     pub view: Arc<dyn Storage>,
     /// The same file as the engine has it.
     pub file: Arc<dyn FileIo>,
+    /// The image, where the engine is a disk in one.
+    pub image: Option<Arc<Image>>,
     /// Kept last, so that the file is there while the engine is dropped.
     _folder: Option<TempDir>,
 }
@@ -113,15 +123,22 @@ pub fn folder(place: Place) -> Result<TempDir, Skip> {
 impl Subject {
     pub fn all(faulty: bool) -> Vec<Self> {
         let mut all = Vec::new();
-        for way in [Way::Sync, Way::Aio, Way::Uring] {
-            for place in [Place::Disk, Place::Direct, Place::Shm] {
-                all.push(Self { way, place, faulty });
+        for qcow2 in [false, true] {
+            for way in [Way::Sync, Way::Aio, Way::Uring] {
+                for place in [Place::Disk, Place::Direct, Place::Shm] {
+                    all.push(Self { way, place, faulty, qcow2 });
+                }
+            }
+            for place in [Place::Memory, Place::MemoryAligned] {
+                all.push(Self { way: Way::Mem, place, faulty, qcow2 });
             }
         }
-        for place in [Place::Memory, Place::MemoryAligned] {
-            all.push(Self { way: Way::Mem, place, faulty });
-        }
         all
+    }
+
+    /// Whether its engine works on the guest's bytes themselves.
+    pub fn is_plain(&self) -> bool {
+        !self.qcow2
     }
 
     /// Whether the kernel moves its bytes.
@@ -129,8 +146,13 @@ impl Subject {
         self.way != Way::Mem
     }
 
-    pub fn is_aio(&self) -> bool {
-        self.way == Way::Aio
+    pub fn is_plain_aio(&self) -> bool {
+        self.way == Way::Aio && self.is_plain()
+    }
+
+    /// Whether it demands alignment.
+    pub fn is_plain_direct(&self) -> bool {
+        self.is_direct() && self.is_plain()
     }
 
     /// Whether its file demands alignment.
@@ -145,9 +167,16 @@ impl Subject {
 
     /// As [`Subject::rig`]; the engine's file is open for writing or not.
     pub fn rig_with(&self, depth: u32, content: &[u8], write: bool) -> Result<Rig, Skip> {
-        if self.way == Way::Mem {
-            return Ok(self.mem_rig(depth, content));
-        }
+        let rig = match (self.way, self.qcow2) {
+            (Way::Mem, false) => self.mem_rig(depth, content),
+            (Way::Mem, true) => self.mem_rig(depth, &guest::image_of(content)),
+            (_, false) => self.file_rig(depth, content, write)?,
+            (_, true) => self.file_rig(depth, &guest::image_of(content), write)?,
+        };
+        Ok(if self.qcow2 { guest::disk(rig, content.len() as u64) } else { rig })
+    }
+
+    fn file_rig(&self, depth: u32, content: &[u8], write: bool) -> Result<Rig, Skip> {
         let folder = folder(self.place)?;
         let path = folder.path().join("image");
         must(fs::write(&path, content));
@@ -156,10 +185,12 @@ impl Subject {
         let (faults, gate) = (Faults::new(), Gate::new());
         Ok(Rig {
             engine: self.engine(&file, depth, &faults, &gate)?,
+            align: file.alignment(),
             faults,
             gate,
             view: Arc::new(must(view(&path))),
             file,
+            image: None,
             _folder: Some(folder),
         })
     }
@@ -191,10 +222,12 @@ impl Subject {
         let driver = must(SyncDriver::<MemFile>::new(file.clone(), depth));
         Rig {
             engine: self.wrap(driver, &faults, &gate),
+            align: file.alignment(),
             faults,
             gate,
             view: Arc::new(store),
             file: Arc::new(file),
+            image: None,
             _folder: None,
         }
     }
