@@ -48,6 +48,8 @@ pub enum Order {
     Shuffled,
     /// Ascending, then descending, and so on: what was used last comes first.
     ThereAndBack,
+    /// So many places on each time, and from the start again.
+    Strided(u64),
 }
 
 /// Operations of one kind (or of two) over places at equal distances.
@@ -107,6 +109,7 @@ impl Walk {
     fn place(&self, index: u64, places: u64) -> u64 {
         match self.order {
             Order::ThereAndBack if index / places % 2 == 1 => places - 1 - index % places,
+            Order::Strided(step) => index * step % places,
             _ => index % places,
         }
     }

@@ -15,6 +15,8 @@ mod case;
 mod data;
 mod needs;
 mod ours;
+#[cfg(feature = "peers")]
+pub mod peers;
 mod place;
 mod recipe;
 mod reference;

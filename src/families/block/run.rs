@@ -67,7 +67,7 @@ pub fn run(b: &mut Bencher<'_>, subject: &dyn Subject, case: &Case) -> Result<()
 }
 
 /// What is kept between iterations.
-struct Stage<'a> {
+pub(super) struct Stage<'a> {
     subject: &'a dyn Subject,
     case: &'a Case,
     before: Vec<Step>,
@@ -85,7 +85,7 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn new(folder: &Path, subject: &'a dyn Subject, case: &'a Case) -> Result<Self> {
+    pub fn new(folder: &Path, subject: &'a dyn Subject, case: &'a Case) -> Result<Self> {
         let (before, steps) = (case.steps_before(), case.steps());
         let expected = Expected::new(case, &before, &steps);
         Ok(Self {
@@ -101,6 +101,17 @@ impl<'a> Stage<'a> {
             generation: Expected::FIRST,
             checked: 0,
         })
+    }
+
+    /// One iteration, without a meter: the time of its region, in nanoseconds.
+    #[cfg(feature = "peers")]
+    pub fn once(&mut self) -> Result<u64> {
+        let (mut turn, mut ops) = (self.prepare()?, Ops::default());
+        let start = std::time::Instant::now();
+        turn.go(&mut ops);
+        let took = start.elapsed();
+        self.check(*turn)?;
+        Ok(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// What the numbers depend on besides the parameters.
