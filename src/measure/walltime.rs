@@ -11,7 +11,7 @@ use super::op_times::{self, FEW, OpTimes};
 use super::outcome::{Failure, Outcome};
 use super::walltime_loop::{Limits, Loop, MOST_MEMORY, Yield};
 use crate::plan;
-use crate::samples::{Sample, Series};
+use crate::samples::{Histogram, Sample, Series};
 use crate::scenario::{Bencher, Gauge, Scenario};
 use crate::units::{Direction, Unit};
 
@@ -21,6 +21,9 @@ const FEW_SAMPLES: usize = 6;
 
 /// The pass that times operations has this part of the budget, on top of it.
 const OP_SHARE: u32 = 4;
+
+/// The share of the median time of an operation from which on the clock is said to show in it.
+const VISIBLE: f64 = 0.05;
 
 /// Measures one scenario in this thread: warm-up (a fifth of the budget), then
 /// samples until the budget is used, with at least `min_samples` (even beyond
@@ -69,6 +72,7 @@ pub fn walltime(
     series.extend(histogram.iter().flat_map(op_times::series));
     op_facts(&mut facts, &taken, clock, &limits);
     let mut notes = notes(&taken, scenario, &limits);
+    notes.extend(histogram.as_ref().and_then(|histogram| clock_shows(histogram, clock)));
     if settings.valgrind_features {
         let cap = super::valgrind::cap_features();
         notes.push(cap.map_or_else(|| "valgrind hides no feature of this processor".into(), |cap| cap.note));
@@ -194,6 +198,17 @@ fn op_facts(facts: &mut BTreeMap<String, String>, taken: &Yield, clock: &ClockFa
     facts.extend(all.map(|(key, value): (&str, String)| (key.to_string(), value)));
 }
 
+/// Says that the clock is a visible part of the times of operations.
+fn clock_shows(histogram: &Histogram, clock: &ClockFacts) -> Option<String> {
+    let ns = clock.overhead_ns;
+    // No times but the clock's: rows with the same note then share it.
+    (ns > VISIBLE * histogram.quantile(0.5) as f64).then(|| {
+        format!(
+            "operations are so short that the reading of the clock in each ({ns} ns) shows in their times"
+        )
+    })
+}
+
 /// Says that the least number of samples took the time; a run that was merely
 /// interrupted, with samples to spare, is not meant.
 fn beyond_budget(samples: usize, elapsed: Duration, limits: &Limits) -> Option<String> {
@@ -235,6 +250,26 @@ fn notes(taken: &Yield, scenario: &Scenario, limits: &Limits) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_shows_in_operations_that_are_not_much_longer() {
+        let mut clock = ClockFacts::measure();
+        clock.overhead_ns = 40.0;
+        let shown = |ns| {
+            let histogram = Histogram {
+                metric: "op_time".into(),
+                unit: Unit::Nanoseconds,
+                direction: Direction::LowerIsBetter,
+                digits: 3,
+                min: ns,
+                max: ns,
+                buckets: vec![(ns, 1)],
+            };
+            clock_shows(&histogram, &clock)
+        };
+        assert!(shown(799).is_some_and(|note| note.contains("(40 ns)")));
+        assert_eq!(shown(800), None);
+    }
 
     #[test]
     fn only_the_least_number_of_samples_excuses_an_overrun_of_the_budget() {

@@ -9,6 +9,7 @@ use wallgrind::units::Direction;
 use crate::bench::Bench;
 use crate::counted::has_valgrind;
 use crate::more;
+use crate::records::wallgrind;
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
     let trial = |name: &str, needs_valgrind: bool, test: fn()| {
@@ -22,6 +23,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
     vec![
         trial("gauges_and_operations_are_metrics_in_wall_time", false, in_wall_time),
         trial("gauges_are_metrics_under_valgrind_and_operations_are_not", true, under_valgrind),
+        trial("a_run_goes_out_as_cloud_hypervisors_report", false, report),
         trial("wrong_gauges_and_operations_fail_their_trial", false, wrong_ones),
         trial("what_a_machine_lacks_is_ignored_with_the_reason", false, needs),
     ]
@@ -52,7 +54,7 @@ fn in_wall_time() {
     for isolate in ["", "--isolate"] {
         let bench = Bench::new();
         let ran = bench.run_with(&format!("more::gauged --bench {isolate}"), &MORE).exits(0);
-        let ran = ran.says("calls made").says("bytes moved").says("op p99").says("throughput: higher");
+        let ran = ran.says("calls made").says("bytes moved").says("throughput: higher");
         assert!(!ran.err.contains("calls failed"), "what is always 0 has a column: {}", ran.err);
         let record = bench.records().remove(0);
         gauges_are_right(&record);
@@ -81,6 +83,30 @@ fn under_valgrind() {
     gauges_are_right(&record);
     assert!(record.histograms.is_empty());
     assert!(record.metrics.iter().all(|m| !m.series.metric.starts_with("op_")), "{record:?}");
+}
+
+fn report() {
+    let bench = Bench::new();
+    bench.run_with("block:: more::gauged --bench --run-id one", &MORE).exits(0);
+    let export = |file: &str| wallgrind(&bench, &format!("export cloud-hypervisor one {file}"));
+    let ran = export("report.json").exits(0).has_line("1 results in report.json");
+    ran.says("left out: more::gauged (walltime): the reference has no such benchmark");
+    let text = std::fs::read_to_string(bench.dir().join("report.json")).expect("the report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let keys: Vec<&String> = report.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["git_human_readable", "git_revision", "git_commit_date", "date", "results"]);
+    assert_eq!(report["results"][0]["name"], "micro_block_qcow_read_128_us");
+    let record = bench.records().remove(0);
+    assert_eq!(record.scenario, "block::qcow_read::n128");
+    let mean = report["results"][0]["mean"].as_f64().expect("a number");
+    assert!((mean - record.metrics[0].summary.mean / 1e3).abs() < 1e-9, "{mean} µs: {record:?}");
+    assert_eq!(report["git_revision"].as_str(), record.identity.get("commit").map(String::as_str));
+    let year = &record.started[..4];
+    assert!(report["date"].as_str().is_some_and(|date| date.ends_with(&format!("UTC {year}"))), "{report}");
+    export("no/such/folder.json").exits(101).says("no/such/folder.json cannot be written");
+    bench.run_with("more::gauged --bench --run-id two --out other", &MORE).exits(0);
+    let none = wallgrind(&bench, "--out other export cloud-hypervisor two x.json");
+    none.exits(101).says("holds nothing that Cloud Hypervisor's benchmark has a name for");
 }
 
 fn wrong_ones() {

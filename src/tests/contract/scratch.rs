@@ -102,7 +102,7 @@ fn killed() {
     let left = entries(&folder);
     assert_eq!(left.len(), 1, "{left:?}");
     // Not of our naming, or somebody's who is alive: none of these is touched.
-    let others = ["wallgrind-run-", "wallgrind-run-1234567890", "wallgrind-other"];
+    let others = ["wallgrind-other", "wallgrind-run-", "wallgrind-run-1234567890"];
     others.iter().for_each(|name| fs::create_dir_all(folder.join(name).join("full")).expect("a folder"));
     let mut alive = bench.start(&argv, &[(more::ASK, "1")]);
     alive.wait_for("files::then_hang hangs");

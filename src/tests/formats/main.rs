@@ -199,6 +199,33 @@ fn schema_1_0_is_read_for_ever() {
 }
 
 #[test]
+fn schema_1_1_has_histograms_whose_quantiles_are_stored_beside_them() {
+    let record = read_record(&fixture("record-1.1.json")).expect("a record of schema 1.1");
+    assert_eq!((record.scenario.as_str(), &record.status), ("disk::read_4k", &Status::Ok));
+    let named: Vec<_> = record.metrics.iter().map(|m| (&*m.series.metric, m.series.unit.symbol())).collect();
+    let expected = [
+        ("wall_time", "ns"),
+        ("calls_made", "syscalls"),
+        ("bytes_moved", "bytes"),
+        ("calls_failed", "syscalls"),
+        ("op_p50", "ns"),
+        ("op_p90", "ns"),
+        ("op_p99", "ns"),
+        ("op_max", "ns"),
+    ];
+    assert_eq!(named, expected);
+    assert_eq!(record.metrics[2].series.direction, Direction::HigherIsBetter);
+    assert!(record.metrics[1..4].iter().all(|m| m.series.is_exact()));
+    let [histogram] = record.histograms.as_slice() else { panic!("one histogram: {record:?}") };
+    assert_eq!((histogram.metric.as_str(), histogram.digits), ("op_time", 3));
+    assert_eq!(histogram.count().to_string(), record.facts["op_count"]);
+    for (metric, share) in record.metrics[4..].iter().zip([0.5, 0.9, 0.99, 1.0]) {
+        assert_eq!(metric.series.samples[0].total, histogram.quantile(share), "{}", metric.series.metric);
+    }
+    assert!(read_record(&fixture("record-1.0.json")).is_ok_and(|record| record.histograms.is_empty()));
+}
+
+#[test]
 fn a_stored_summary_can_be_computed_from_the_stored_samples() {
     let record = read_record(&fixture("record-1.0.json")).expect("a record of schema 1.0");
     let seed = record.facts["bootstrap_seed"].parse().expect("a seed");
