@@ -17,6 +17,8 @@ mod guest;
 mod lifetimes;
 #[path = "block_engines/limits.rs"]
 mod limits;
+#[path = "block_engines/qcow2_disks.rs"]
+mod qcow2_disks;
 #[path = "block_engines/stores.rs"]
 mod stores;
 #[path = "block_engines/subject.rs"]
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     list.extend(trials(faults::CONTRACTS, &faulty));
     list.extend(trials(lifetimes::CONTRACTS, &faulty));
     list.extend(trials(disks::CONTRACTS, &faulty));
+    list.extend(trials(qcow2_disks::CONTRACTS, &faulty));
     list.extend(trials(stores::CONTRACTS, &stores::Store::all()));
     libtest_mimic::run(&Arguments::from_args(), list).exit_code()
 }

@@ -138,9 +138,11 @@ impl<E: Engine> QcowDisk<E> {
         Ok(())
     }
 
-    /// Starts what can start, and tells who polls of what is done without the engine.
-    fn launch(&mut self) {
+    /// Starts what can start of `ops` and of what waits, and tells who polls of what is done
+    /// without the engine.
+    fn launch(&mut self, ops: impl IntoIterator<Item = Op>) {
         let before = self.done.len();
+        ops.into_iter().for_each(|op| self.add(op));
         self.start_waiting();
         self.send();
         if let Some(event) = self.event.as_ref().filter(|_| self.done.len() > before) {
@@ -321,15 +323,13 @@ impl<E: Engine> Engine for QcowDisk<E> {
         if let Err(error) = self.admit(std::slice::from_ref(&op)) {
             return Err(Box::new(Refused { error, op }));
         }
-        self.add(op);
-        self.launch();
+        self.launch([op]);
         Ok(())
     }
 
     fn submit_batch(&mut self, ops: &mut Vec<Op>) -> Result<()> {
         self.admit(ops)?;
-        ops.drain(..).for_each(|op| self.add(op));
-        self.launch();
+        self.launch(ops.drain(..));
         Ok(())
     }
 
@@ -375,7 +375,7 @@ impl<E: Engine> Engine for QcowDisk<E> {
             let event = EventFd::sharing(self.engine.notifier()?)?;
             self.event = Some(Arc::new(event));
             // What waits for others already asks to be told.
-            self.launch();
+            self.launch([]);
         }
         self.engine.notifier()
     }

@@ -26,11 +26,10 @@ impl Image {
     pub(super) fn metadata_is_clean(&self) -> bool {
         let state = lock(&self.state);
         let freeing = !state.frees.is_empty() || !state.waiting.is_empty();
-        !(freeing || state.header.stale || state.flags_stale)
-            && !state.refs.is_dirty()
-            && !state.refs.table_is_dirty()
-            && state.l1_dirty.is_empty()
-            && self.maps().slots().iter().all(|slot| slot.dirty_words().is_none())
+        let counts = state.refs.is_dirty() || state.refs.table_is_dirty();
+        let mapping = || self.maps().slots().iter().any(|slot| slot.dirty_words().is_some());
+        let dirty = counts || state.header.stale || state.flags_stale || !state.l1_dirty.is_empty();
+        !(dirty || freeing || mapping())
     }
 
     /// [`Self::flush`] for who holds the state. While it runs nothing is allocated or linked.

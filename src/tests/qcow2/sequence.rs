@@ -1,12 +1,13 @@
 //! Steps of a random sequence, and the plain array that says what they mean.
 //!
-//! Neighbours: `qcow2_oracle` runs them; `bases` has the images.
+//! Neighbours: `trials` runs them; `bases` has the images, `disk_guest` a guest
+//! whose requests are in flight together.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 use wallgrind::block::ErrorKind;
-use wallgrind::block::qcow2::{CacheSettings, Image, OpenOptions};
+use wallgrind::block::qcow2::{CacheSettings, FileOpener, Image, OpenOptions, Opener};
 
 use super::bases::{Base, text};
 use super::qemu;
@@ -81,61 +82,138 @@ impl Model {
     }
 }
 
-fn open(path: &Path) -> Image {
+/// Opens an image for writing, through `opener`, with a cache so small that slices leave it.
+pub fn open_with(opener: &dyn Opener, path: &Path) -> Image {
     let cache = CacheSettings { slice_bytes: 512, slices: 3 };
     let options = OpenOptions::new().writable(true).allow_backing(true).allow_data_file(true);
-    Image::open(path, &options.cache(cache)).expect("open")
+    Image::open_with(opener, path, &options.cache(cache)).expect("open")
+}
+
+/// What plays the guest's part of a sequence. Results may be checked later, but what is asked for
+/// later happens later.
+pub trait Guest: Sized {
+    /// Opens the image at `path`.
+    fn open(path: &Path) -> Self;
+    /// The image, when nothing is in flight.
+    fn image(&mut self) -> &Image;
+    /// Writes.
+    fn write(&mut self, at: u64, data: Vec<u8>);
+    /// Writes zeroes, or gives clusters back.
+    fn zero(&mut self, at: u64, len: u64, unmap: bool);
+    /// Discards; returns start and length of what reads as zeroes then.
+    fn discard(&mut self, at: u64, len: u64) -> (u64, u64);
+    /// Reads what must be `expected`.
+    fn read(&mut self, at: u64, expected: &[u8]);
+    /// Flushes.
+    fn flush(&mut self);
+    /// Closes and opens.
+    fn reopen(self, path: &Path) -> Self;
+    /// Closes; the file at `path` is what was made of it.
+    fn close(self, path: &Path);
+}
+
+/// A guest that calls the image's own methods.
+pub struct Calls(Image);
+
+impl Guest for Calls {
+    fn open(path: &Path) -> Self {
+        Self(open_with(&FileOpener, path))
+    }
+
+    fn image(&mut self) -> &Image {
+        &self.0
+    }
+
+    fn write(&mut self, at: u64, data: Vec<u8>) {
+        self.0.write(at, &data).expect("write");
+    }
+
+    fn zero(&mut self, at: u64, len: u64, unmap: bool) {
+        self.0.write_zeroes(at, len, unmap).expect("zero");
+    }
+
+    fn discard(&mut self, at: u64, len: u64) -> (u64, u64) {
+        let done = self.0.discard(at, len).expect("discard");
+        (at.next_multiple_of(self.0.cluster_size()), done)
+    }
+
+    fn read(&mut self, at: u64, expected: &[u8]) {
+        let mut buf = vec![1; expected.len()];
+        self.0.read(at, &mut buf).expect("read");
+        assert!(buf == expected, "read at {at}");
+    }
+
+    fn flush(&mut self) {
+        self.0.flush().expect("flush");
+    }
+
+    fn reopen(self, path: &Path) -> Self {
+        drop(self);
+        Self::open(path)
+    }
+
+    fn close(self, _: &Path) {}
 }
 
 /// Plays the steps over a new image of `base` and asks qemu about the result.
-pub fn play(base: &Base, steps: &[Step]) {
+pub fn play<G: Guest>(base: &Base, steps: &[Step]) {
     let dir = tempfile::tempdir().expect("scratch folder");
     let path = (base.make)(dir.path(), base.size);
-    let mut image = open(&path);
+    let mut guest = G::open(&path);
     let mut disk = vec![0; base.size as usize];
-    image.read(0, &mut disk).expect("read");
+    guest.image().read(0, &mut disk).expect("read");
     let mut model = Model { disk, snapshots: Vec::new(), count: 0 };
     for step in steps {
         model.count += 1;
         match step {
-            Step::Reopen => {
-                drop(image);
-                image = open(&path);
-            }
-            step => apply(base, &image, &mut model, step),
+            Step::Reopen => guest = guest.reopen(&path),
+            step => apply(base, &mut guest, &mut model, step),
         }
     }
-    compare(&image, &model);
-    let report = image.check().expect("check");
+    compare(guest.image(), &model);
+    let report = guest.image().check().expect("check");
     assert!(report.is_clean(), "{report:?}");
-    drop(image);
+    guest.close(&path);
     judge(&path, &model, &report);
 }
 
-fn apply(base: &Base, image: &Image, model: &mut Model, step: &Step) {
+/// A step that the guest does, or one that an administrator does while nothing is in flight.
+fn apply(base: &Base, guest: &mut impl Guest, model: &mut Model, step: &Step) {
     match *step {
         Step::Write(at, len, unaligned) => {
             if let Some((start, len)) = model.range(at, len, if unaligned { 1 } else { 512 }) {
                 let data = text(len, model.count);
-                image.write(start, &data).expect("write");
                 model.disk[start as usize..][..len].copy_from_slice(&data);
+                guest.write(start, data);
             }
         }
         Step::Zero(at, len, unmap) => {
             if let Some((start, len)) = model.range(at, len, 512) {
-                image.write_zeroes(start, len as u64, unmap).expect("zero");
+                guest.zero(start, len as u64, unmap);
                 model.disk[start as usize..][..len].fill(0);
             }
         }
-        Step::Discard(at, len) => discard(image, model, at, len),
-        Step::Compress(at) => compress(base, image, model, at),
-        Step::Read(at, len) => {
-            if let Some((start, len)) = model.range(at, len, 1) {
-                let mut buf = vec![1; len];
-                image.read(start, &mut buf).expect("read");
-                assert!(buf == model.disk[start as usize..][..len], "read at {start}");
+        Step::Discard(at, len) => {
+            if let Some((start, len)) = model.range(at, len, 512) {
+                let (start, len) = guest.discard(start, len as u64);
+                if len > 0 {
+                    model.disk[start as usize..(start + len) as usize].fill(0);
+                }
             }
         }
+        Step::Read(at, len) => {
+            if let Some((start, len)) = model.range(at, len, 1) {
+                guest.read(start, &model.disk[start as usize..][..len]);
+            }
+        }
+        Step::Flush => guest.flush(),
+        ref step => administer(base, guest.image(), model, step),
+    }
+}
+
+fn administer(base: &Base, image: &Image, model: &mut Model, step: &Step) {
+    match *step {
+        Step::Compress(at) => compress(base, image, model, at),
         Step::Snapshot | Step::Delete(_) | Step::Apply(_) if !base.internal => {}
         Step::Snapshot => snapshot(image, model),
         Step::Delete(n) if !model.snapshots.is_empty() => {
@@ -149,7 +227,6 @@ fn apply(base: &Base, image: &Image, model: &mut Model, step: &Step) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}"),
             }
         }
-        Step::Flush => image.flush().expect("flush"),
         Step::Grow(by) => {
             let size = model.disk.len() + by as usize;
             image.resize(size as u64, false).expect("grow");
@@ -161,17 +238,6 @@ fn apply(base: &Base, image: &Image, model: &mut Model, step: &Step) {
             model.disk.truncate(size);
         }
         _ => {}
-    }
-}
-
-fn discard(image: &Image, model: &mut Model, at: f64, len: u32) {
-    let Some((start, len)) = model.range(at, len, 512) else {
-        return;
-    };
-    let done = image.discard(start, len as u64).expect("discard");
-    let first = start.next_multiple_of(image.cluster_size()) as usize;
-    if done > 0 {
-        model.disk[first..first + done as usize].fill(0);
     }
 }
 

@@ -1,0 +1,317 @@
+//! One image and several users of it at the same time: threads with a disk
+//! each, over the same engine or different ones, the image's own calls between
+//! them, and two disks in one thread.
+//!
+//! Neighbours: `qcow2_disk` lists the trials.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use libtest_mimic::{Failed, Trial};
+use wallgrind::block::faults::Faults;
+use wallgrind::block::faulty_driver::Gate;
+use wallgrind::block::mem::crash::Crash;
+use wallgrind::block::mem::file::MemFile;
+use wallgrind::block::qcow2::{CreateOptions, Image, OpenOptions, Parts, QcowDisk};
+use wallgrind::block::sys::eventfd;
+use wallgrind::block::{
+    AioEngine, AlignedBuf, BlockFile, Engine, ErrorKind, FileOptions, FileStorage, MemEngine, MemStorage, Op,
+    Storage, SyncEngine, UringEngine,
+};
+
+const SIZE: u64 = 2 << 20;
+const SECTOR: u64 = 512;
+const THREADS: u64 = 4;
+const DEPTH: u32 = 8;
+
+/// All trials.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (name, ways) in [
+        ("sync", ["sync"; 4]),
+        ("aio", ["aio"; 4]),
+        ("uring", ["uring"; 4]),
+        ("mem", ["mem"; 4]),
+        ("mixed", ["sync", "aio", "uring", "sync"]),
+    ] {
+        let name = format!("threads_share_an_image::{name}");
+        trials.push(Trial::test(name, move || threads_share_an_image(ways)));
+    }
+    trials.push(Trial::test("two_disks_of_one_thread_do_not_block_it", two_disks_of_one_thread));
+    trials.push(Trial::test("who_waits_for_another_disk_is_told", who_waits_for_another_disk_is_told));
+    trials.push(Trial::test("reads_in_flight_keep_their_clusters", reads_in_flight_keep_their_clusters));
+    trials.push(Trial::test("corruption_stops_changes", corruption_stops_changes));
+    trials.push(Trial::test("blocks_larger_than_clusters_are_refused", blocks_larger_than_clusters));
+    trials
+}
+
+/// An image and the way to engines on its file.
+struct Shared {
+    image: Arc<Image>,
+    real: Option<(Arc<BlockFile>, tempfile::TempDir)>,
+    memory: MemFile,
+}
+
+fn shared(memory: bool) -> Result<Shared, Failed> {
+    let mut options = CreateOptions::new(SIZE);
+    options.cluster_size = 4096;
+    let store = MemStorage::new();
+    let file = store.file().clone();
+    if memory {
+        let parts = Parts { file: Box::new(store), data: None, backing: None };
+        return Ok(Shared {
+            image: Arc::new(Image::create_from(parts, &options)?),
+            real: None,
+            memory: file,
+        });
+    }
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("image.qcow2");
+    let write = FileOptions { write: true, create: true, ..FileOptions::default() };
+    let storage = Box::new(FileStorage::open(&path, write)?);
+    let image = Image::create_from(Parts { file: storage, data: None, backing: None }, &options)?;
+    let real = Arc::new(BlockFile::open(&path, write)?);
+    Ok(Shared { image: Arc::new(image), real: Some((real, dir)), memory: file })
+}
+
+impl Shared {
+    fn disk(&self, way: &str) -> Result<QcowDisk<Box<dyn Engine>>, Failed> {
+        let engine: Box<dyn Engine> = match (&self.real, way) {
+            (Some((file, _)), "aio") => Box::new(AioEngine::open(Arc::clone(file), DEPTH)?),
+            (Some((file, _)), "uring") => Box::new(UringEngine::open(Arc::clone(file), DEPTH)?),
+            (Some((file, _)), _) => Box::new(SyncEngine::open(Arc::clone(file), DEPTH)?),
+            (None, _) => Box::new(self.memory(&Gate::new())?),
+        };
+        Ok(QcowDisk::new(engine, Arc::clone(&self.image))?)
+    }
+
+    fn memory(&self, gate: &Gate) -> Result<MemEngine, Failed> {
+        Ok(MemEngine::open(self.memory.clone(), DEPTH, Faults::new(), gate.clone())?)
+    }
+}
+
+fn sector(byte: u8) -> AlignedBuf {
+    let mut buf = AlignedBuf::new(SECTOR as usize, 8).expect("memory");
+    buf.fill(byte);
+    buf
+}
+
+/// Thread `thread`'s bytes in `round`.
+fn mark(thread: u64, round: u64) -> u8 {
+    (1 + thread * 60 + round % 59) as u8
+}
+
+/// Each thread owns every fourth sector, so all meet in every cluster; the image's own calls, snapshots
+/// and flushes come between. Nobody's bytes are lost, and the image is sound.
+fn threads_share_an_image(ways: [&'static str; 4]) -> Result<(), Failed> {
+    let shared = shared(ways[0] == "mem")?;
+    let rounds = 12;
+    std::thread::scope(|scope| -> Result<(), Failed> {
+        let mut all = Vec::new();
+        for (thread, way) in (0..THREADS).zip(ways) {
+            let shared = &shared;
+            all.push(scope.spawn(move || work(shared, thread, way, rounds)));
+        }
+        for round in 0..6 {
+            let name = format!("s{round}");
+            shared.image.create_snapshot(&name)?;
+            shared.image.flush()?;
+            shared.image.delete_snapshot(&name)?;
+        }
+        for thread in all {
+            thread.join().map_err(|_| "a thread panicked")??;
+        }
+        Ok(())
+    })?;
+    let mut disk = vec![0; SIZE as usize];
+    shared.image.read(0, &mut disk)?;
+    for (index, bytes) in disk.chunks(SECTOR as usize).enumerate().take(256) {
+        let expected = mark(index as u64 % THREADS, rounds - 1);
+        if bytes.iter().any(|byte| *byte != expected) {
+            return Err(format!("sector {index} holds {}, not {expected}", bytes[0]).into());
+        }
+    }
+    let report = shared.image.check()?;
+    if !report.is_clean() {
+        return Err(format!("{report:?}").into());
+    }
+    Ok(())
+}
+
+/// What one thread does: writes all its sectors, reads them back, and discards far away.
+fn work(shared: &Shared, thread: u64, way: &str, rounds: u64) -> Result<(), Failed> {
+    let mut disk = shared.disk(way)?;
+    let mine: Vec<u64> = (0..256).filter(|index| index % THREADS == thread).collect();
+    let mut out = Vec::new();
+    for round in 0..rounds {
+        for part in mine.chunks(DEPTH as usize - 2) {
+            let write = |index: &u64| Op::write(*index, index * SECTOR, sector(mark(thread, round)));
+            let mut ops: Vec<Op> = part.iter().map(write).collect();
+            ops.push(Op::flush(1000));
+            ops.push(Op::discard(1001, (1 << 20) + thread * 8192, 6000));
+            let count = ops.len();
+            disk.submit_batch(&mut ops)?;
+            disk.wait(count, &mut out)?;
+            let mut ops: Vec<Op> =
+                part.iter().map(|index| Op::read(*index, index * SECTOR, sector(0))).collect();
+            let reads = ops.len();
+            disk.submit_batch(&mut ops)?;
+            disk.wait(reads, &mut out)?;
+            for done in out.drain(..) {
+                done.result()?;
+                let bytes = done.buffers().as_slice();
+                let right = bytes.iter().all(|buf| buf.iter().all(|byte| *byte == mark(thread, round)));
+                if !right {
+                    return Err(format!("thread {thread} reads what it did not write").into());
+                }
+            }
+        }
+        shared.image.write((1 << 20) + (1 << 19) + thread * SECTOR, &[thread as u8; 512])?;
+    }
+    Ok(())
+}
+
+/// The second disk's write would wait for the first's, which only this thread can complete.
+fn two_disks_of_one_thread() -> Result<(), Failed> {
+    let shared = shared(true)?;
+    let gate = Gate::new();
+    gate.close();
+    let mut first = QcowDisk::new(shared.memory(&gate)?, Arc::clone(&shared.image))?;
+    let mut second = shared.disk("mem")?;
+    first.submit(Op::write(1, 0, sector(1)))?;
+    second.submit(Op::write(1, SECTOR, sector(2)))?;
+    second.submit(Op::write(2, 1 << 20, sector(3)))?;
+    let mut out = Vec::new();
+    let error = second.wait(2, &mut out).expect_err("it would be for ever");
+    assert_eq!((error.kind(), out.len(), out[0].tag()), (ErrorKind::Busy, 1, 2));
+    gate.open();
+    first.wait(1, &mut out)?;
+    second.wait(1, &mut out)?;
+    let mut disk = vec![0; 1024];
+    shared.image.read(0, &mut disk)?;
+    assert_eq!((disk[0], disk[511], disk[512], disk[1023]), (1, 1, 2, 2));
+    Ok(())
+}
+
+/// A disk that waits for another thread's: it sleeps, or its notifier tells it, and both go on.
+fn who_waits_for_another_disk_is_told() -> Result<(), Failed> {
+    for polls in [false, true] {
+        let shared = shared(true)?;
+        let gate = Gate::new();
+        gate.close();
+        let mut first = QcowDisk::new(shared.memory(&gate)?, Arc::clone(&shared.image))?;
+        first.submit(Op::write(1, 0, sector(1)))?;
+        std::thread::scope(|scope| -> Result<(), Failed> {
+            let (ready, started) = std::sync::mpsc::channel();
+            let shared = &shared;
+            let waiter = scope.spawn(move || -> Result<(), Failed> {
+                let mut second = shared.disk("mem")?;
+                let mut out = Vec::new();
+                if polls {
+                    let event = second.notifier()?.try_clone_to_owned()?;
+                    second.submit(Op::write(1, SECTOR, sector(2)))?;
+                    ready.send(())?;
+                    while out.is_empty() {
+                        eventfd::wait_readable(event.as_fd())?;
+                        eventfd::drain(event.as_fd())?;
+                        second.reap_many(&mut out, usize::MAX)?;
+                    }
+                } else {
+                    second.submit(Op::write(1, SECTOR, sector(2)))?;
+                    ready.send(())?;
+                    second.wait(1, &mut out)?;
+                }
+                out[0].result()?;
+                Ok(())
+            });
+            started.recv()?;
+            assert!(!waiter.is_finished());
+            gate.open();
+            first.wait(1, &mut Vec::new())?;
+            waiter.join().map_err(|_| "the waiter panicked")?
+        })?;
+        let report = shared.image.check()?;
+        assert!(report.is_clean(), "{report:?}");
+    }
+    Ok(())
+}
+
+/// A read is held while its cluster is discarded, flushed and would be used again.
+fn reads_in_flight_keep_their_clusters() -> Result<(), Failed> {
+    let shared = shared(true)?;
+    let image = &shared.image;
+    image.write(0, &[1; 8192])?;
+    image.flush()?;
+    let gate = Gate::new();
+    gate.close();
+    let mut disk = QcowDisk::new(shared.memory(&gate)?, Arc::clone(image))?;
+    for round in 0..2 {
+        disk.submit(Op::read(round, round * 4096, AlignedBuf::new(4096, 8)?))?;
+        image.discard(round * 4096, 4096)?;
+        for place in 1..4 {
+            image.flush()?;
+            image.write((round * 10 + place) << 15, &[9; 4096])?;
+        }
+    }
+    gate.open();
+    let mut out = Vec::new();
+    disk.wait(2, &mut out)?;
+    for done in &out {
+        done.result()?;
+        let bytes = &done.buffers().as_slice()[0];
+        assert!(bytes.iter().all(|byte| *byte == 1), "read {} sees {}", done.tag(), bytes[0]);
+    }
+    image.flush()?;
+    let report = image.check()?;
+    assert!(report.is_clean(), "{report:?}");
+    Ok(())
+}
+
+/// An entry that points past the end of the file: the operation fails, and the image takes no more
+/// changes; what is sound can still be read.
+fn corruption_stops_changes() -> Result<(), Failed> {
+    let shared = shared(true)?;
+    shared.image.write(0, &[1; 8192])?;
+    shared.image.flush()?;
+    let l1 = shared.image.header().l1_offset;
+    let store = MemStorage::over(shared.memory.clone());
+    let mut word = [0; 8];
+    store.read_at(&mut word, l1)?;
+    let table = u64::from_be_bytes(word) & 0x00ff_ffff_ffff_fe00;
+    store.write_at(&(1u64 << 50 | 1 << 63).to_be_bytes(), table + 8)?;
+    for op in [|| Op::read(1, 4096, sector(0)), || Op::write(1, 4096, sector(9))] {
+        let file = MemStorage::over(shared.memory.clone()).crash(Crash::Everything).file().clone();
+        let parts = Parts { file: Box::new(MemStorage::over(file.clone())), data: None, backing: None };
+        let image = Arc::new(Image::from_parts(parts, &OpenOptions::new().writable(true))?);
+        let engine = MemEngine::open(file, DEPTH, Faults::new(), Gate::new())?;
+        let mut disk = QcowDisk::new(engine, Arc::clone(&image))?;
+        let mut run = |op: Op| -> Result<Option<i32>, Failed> {
+            disk.submit(op)?;
+            let mut out = Vec::new();
+            disk.wait(1, &mut out)?;
+            Ok(out[0].errno())
+        };
+        assert_eq!(run(op())?, Some(libc::EIO));
+        assert!(!image.is_writable() && image.header().incompatible & 2 != 0);
+        assert_eq!(run(Op::write(2, 0, sector(9)))?, Some(libc::EROFS));
+        assert_eq!(run(Op::read(3, 0, sector(9)))?, None);
+        assert_eq!(run(Op::flush(4))?, None);
+    }
+    Ok(())
+}
+
+fn blocks_larger_than_clusters() -> Result<(), Failed> {
+    let mut options = CreateOptions::new(SIZE);
+    options.cluster_size = 512;
+    let store = MemStorage::new();
+    let align = wallgrind::block::align::Alignment::new(512, 4096).expect("powers of two");
+    let file = store.file().with_alignment(align);
+    let parts = Parts { file: Box::new(store), data: None, backing: None };
+    drop(Image::create_from(parts, &options)?);
+    let parts = Parts { file: Box::new(MemStorage::over(file.clone())), data: None, backing: None };
+    let image = Arc::new(Image::from_parts(parts, &OpenOptions::new().writable(true))?);
+    let engine = MemEngine::open(file, DEPTH, Faults::new(), Gate::new())?;
+    let refused = QcowDisk::new(engine, image).err().map(|error| error.kind());
+    assert_eq!(refused, Some(ErrorKind::Unsupported));
+    Ok(())
+}
