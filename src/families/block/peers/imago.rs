@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use imago::file::File;
+use imago::format::PreallocateMode;
 use imago::qcow2::Qcow2;
-use imago::storage::PreallocateMode;
 use imago::{FormatAccess, FormatDriverBuilder, PermissiveImplicitOpenGate, StorageOpenOptions};
 use wallgrind::families::block::{Disk, Feature, Format, Io, PageCache, Setting, Subject};
 
