@@ -120,4 +120,18 @@ mod tests {
         assert!(cause(&found).contains("hash table"));
         assert_eq!(differing(&[&a, &a]), []);
     }
+
+    #[test]
+    fn a_gauge_that_is_not_the_same_each_time_is_named() {
+        let reading = |metric: &str, total| {
+            let (metric, unit) = (metric.to_string(), "syscalls".to_string());
+            let risen = super::super::protocol::Risen { metric, unit, higher_is_better: false, total };
+            Reading { gauges: vec![risen], ..Reading::default() }
+        };
+        let (a, b) = (reading("calls", 1_129), reading("calls", 1_131));
+        assert_eq!(gauges(&[&a, &b, &a]).as_deref(), Some("calls 1,129 to 1,131 in 3 runs"));
+        assert_eq!(gauges(&[&a, &a]), None);
+        assert_eq!(gauges(&[&a, &reading("other", 5)]).as_deref(), Some("calls 0 to 1,129 in 2 runs"));
+        assert_eq!(gauges(&[]), None);
+    }
 }

@@ -1,30 +1,18 @@
 //! The contract under Valgrind: units, signals, and a machine without it.
 
-use std::process::Command;
-
 use wallgrind::store::Status;
 
 use crate::bench::{Bench, statuses};
 
-/// Whether this machine has Valgrind.
-pub fn has_valgrind() -> bool {
-    Command::new("valgrind").arg("--version").output().is_ok()
-}
-
 pub fn tests() -> Vec<libtest_mimic::Trial> {
-    let trial = |name: &str, needs_valgrind: bool, test: fn()| {
-        let trial = libtest_mimic::Trial::test(format!("counted::{name}"), move || {
-            test();
-            Ok(())
-        });
-        // Listed as ignored where Valgrind is not installed.
-        trial.with_ignored_flag(needs_valgrind && !has_valgrind())
-    };
-    vec![
-        trial("counts_are_told_as_instructions", true, counts_are_told_as_instructions),
-        trial("a_signal_ends_the_children", true, a_signal_ends_the_children),
-        trial("without_valgrind_all_is_ignored_with_the_way_out", false, without_valgrind),
-    ]
+    crate::trials(
+        "counted",
+        &[
+            ("counts_are_told_as_instructions", true, counts_are_told_as_instructions),
+            ("a_signal_ends_the_children", true, a_signal_ends_the_children),
+            ("without_valgrind_all_is_ignored_with_the_way_out", false, without_valgrind),
+        ],
+    )
 }
 
 fn counts_are_told_as_instructions() {

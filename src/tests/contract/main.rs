@@ -70,3 +70,18 @@ macro_rules! tests {
     };
 }
 use tests;
+
+/// Trials of test functions, of which those marked `true` need Valgrind: they
+/// are listed as ignored where it is not installed.
+fn trials(module: &str, tests: &[(&str, bool, fn())]) -> Vec<Trial> {
+    let has_valgrind = std::process::Command::new("valgrind").arg("--version").output().is_ok();
+    let trial = |(name, needs_valgrind, test): &(&str, bool, fn())| {
+        let test = *test;
+        let trial = Trial::test(format!("{module}::{name}"), move || {
+            test();
+            Ok(())
+        });
+        trial.with_ignored_flag(*needs_valgrind && !has_valgrind)
+    };
+    tests.iter().map(trial).collect()
+}

@@ -7,26 +7,20 @@ use wallgrind::store::{Record, Status};
 use wallgrind::units::Direction;
 
 use crate::bench::Bench;
-use crate::counted::has_valgrind;
 use crate::more;
 use crate::records::wallgrind;
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
-    let trial = |name: &str, needs_valgrind: bool, test: fn()| {
-        let trial = libtest_mimic::Trial::test(format!("numbers::{name}"), move || {
-            test();
-            Ok(())
-        });
-        // Listed as ignored where Valgrind is not installed.
-        trial.with_ignored_flag(needs_valgrind && !has_valgrind())
-    };
-    vec![
-        trial("gauges_and_operations_are_metrics_in_wall_time", false, in_wall_time),
-        trial("gauges_are_metrics_under_valgrind_and_operations_are_not", true, under_valgrind),
-        trial("a_run_goes_out_as_cloud_hypervisors_report", false, report),
-        trial("wrong_gauges_and_operations_fail_their_trial", false, wrong_ones),
-        trial("what_a_machine_lacks_is_ignored_with_the_reason", false, needs),
-    ]
+    crate::trials(
+        "numbers",
+        &[
+            ("gauges_and_operations_are_metrics_in_wall_time", false, in_wall_time),
+            ("gauges_are_metrics_under_valgrind_and_operations_are_not", true, under_valgrind),
+            ("a_run_goes_out_as_cloud_hypervisors_report", false, report),
+            ("wrong_gauges_and_operations_fail_their_trial", false, wrong_ones),
+            ("what_a_machine_lacks_is_ignored_with_the_reason", false, needs),
+        ],
+    )
 }
 
 const MORE: [(&str, &str); 1] = [(more::ASK, "1")];

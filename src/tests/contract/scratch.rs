@@ -9,25 +9,19 @@ use std::path::{Path, PathBuf};
 use wallgrind::store::{Record, Status};
 
 use crate::bench::{Bench, Ran};
-use crate::counted::has_valgrind;
 use crate::more;
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
-    let trial = |name: &str, needs_valgrind: bool, test: fn()| {
-        let trial = libtest_mimic::Trial::test(format!("scratch::{name}"), move || {
-            test();
-            Ok(())
-        });
-        // Listed as ignored where Valgrind is not installed.
-        trial.with_ignored_flag(needs_valgrind && !has_valgrind())
-    };
-    vec![
-        trial("files_are_where_they_were_wanted", false, where_wanted),
-        trial("nothing_is_left_however_a_run_ends", false, nothing_left),
-        trial("a_killed_run_leaves_one_folder_and_the_next_one_removes_it", false, killed),
-        trial("a_run_without_room_or_folder_does_not_start", false, no_room),
-        trial("counts_do_not_depend_on_where_the_files_are", true, counts),
-    ]
+    crate::trials(
+        "scratch",
+        &[
+            ("files_are_where_they_were_wanted", false, where_wanted),
+            ("nothing_is_left_however_a_run_ends", false, nothing_left),
+            ("a_killed_run_leaves_one_folder_and_the_next_one_removes_it", false, killed),
+            ("a_run_without_room_or_folder_does_not_start", false, no_room),
+            ("counts_do_not_depend_on_where_the_files_are", true, counts),
+        ],
+    )
 }
 
 /// A folder for scratch folders, apart from that of the bench.
