@@ -11,10 +11,12 @@
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use super::align::Alignment;
 use super::error::{Error, Result};
 use super::op::{Completion, Op};
+use super::sys::eventfd::EventFd;
 
 /// An operation that was not accepted, with the reason. Nothing was done.
 #[derive(Debug)]
@@ -109,6 +111,13 @@ pub trait Engine: Send {
     ///
     /// Where no eventfd can be had.
     fn notifier(&mut self) -> Result<BorrowedFd<'_>>;
+
+    /// Makes `event` the notifier, which other engines may have as well.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` where the engine has another one already.
+    fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()>;
 }
 
 impl<E: Engine + ?Sized> Engine for Box<E> {
@@ -146,5 +155,9 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
         (**self).notifier()
+    }
+
+    fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()> {
+        (**self).share_notifier(event)
     }
 }

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 use super::aio_context::{Member, shared, slot_of};
 use super::align::Alignment;
-use super::engine_sync::{attempt, existing};
+use super::engine_sync::attempt;
 use super::error::Result;
 use super::io::{Fallocate, FileIo, zero_otherwise};
 use super::op::OpKind;
@@ -46,7 +46,7 @@ pub struct AioDriver {
     ready: VecDeque<Raw>,
     /// Attempts in `ready` that the kernel did not signal.
     silent: bool,
-    event: Option<EventFd>,
+    event: Option<Arc<EventFd>>,
     /// The most control blocks for one `io_submit`.
     limit: usize,
 }
@@ -197,11 +197,9 @@ impl Driver for AioDriver {
         self.depth
     }
 
-    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        if self.event.is_none() {
-            self.event = Some(EventFd::new()?);
-        }
-        existing(&self.event)
+    fn notify(&mut self, event: Arc<EventFd>) -> Result<()> {
+        self.event = Some(event);
+        Ok(())
     }
 }
 

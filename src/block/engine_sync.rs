@@ -5,7 +5,6 @@
 //! so that the same driver serves real files and files in memory.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use super::align::Alignment;
@@ -37,7 +36,7 @@ pub struct SyncDriver<I> {
     io: I,
     depth: u32,
     ready: VecDeque<Raw>,
-    event: Option<EventFd>,
+    event: Option<Arc<EventFd>>,
 }
 
 impl<I: FileIo> SyncDriver<I> {
@@ -111,18 +110,8 @@ impl<I: FileIo> Driver for SyncDriver<I> {
         self.depth
     }
 
-    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        if self.event.is_none() {
-            self.event = Some(EventFd::new()?);
-        }
-        existing(&self.event)
-    }
-}
-
-/// The descriptor of an eventfd that was just made.
-pub(crate) fn existing(event: &Option<EventFd>) -> Result<BorrowedFd<'_>> {
-    match event {
-        Some(event) => Ok(event.as_fd()),
-        None => Err(super::error::Error::new(super::error::ErrorKind::Missing, "no eventfd")),
+    fn notify(&mut self, event: Arc<EventFd>) -> Result<()> {
+        self.event = Some(event);
+        Ok(())
     }
 }

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use super::align::Alignment;
 use super::buf::AlignedBuf;
 use super::engine_aio::count_bytes;
-use super::engine_sync::{attempt, existing};
+use super::engine_sync::attempt;
 use super::error::{Error, Result};
 use super::io::{Fallocate, FileIo, retry, zero_otherwise};
 use super::op::OpKind;
@@ -55,7 +55,7 @@ pub struct UringDriver {
     in_ring: usize,
     /// Attempts that have ended and were not reported.
     ready: VecDeque<Raw>,
-    event: Option<EventFd>,
+    event: Option<Arc<EventFd>>,
 }
 
 impl UringDriver {
@@ -170,12 +170,9 @@ impl Driver for UringDriver {
         self.depth
     }
 
-    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        if self.event.is_none() {
-            let event = EventFd::new()?;
-            self.ring.register_eventfd(event.as_fd())?;
-            self.event = Some(event);
-        }
-        existing(&self.event)
+    fn notify(&mut self, event: Arc<EventFd>) -> Result<()> {
+        self.ring.register_eventfd(event.as_fd())?;
+        self.event = Some(event);
+        Ok(())
     }
 }

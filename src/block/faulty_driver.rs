@@ -5,7 +5,6 @@
 //! can be underneath, so one test serves every engine.
 
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 
 use super::align::Alignment;
@@ -14,6 +13,7 @@ use super::faults::{Fault, Faults, Target};
 use super::lock::lock;
 use super::op::OpKind;
 use super::queue::{Driver, Raw, sealed::Sealed};
+use super::sys::eventfd::EventFd;
 use super::sys::slab::Slab;
 
 /// Which of the held attempts go on.
@@ -218,8 +218,8 @@ impl<D: Driver> Driver for FaultyDriver<D> {
         self.inner.depth()
     }
 
-    fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        self.inner.notifier()
+    fn notify(&mut self, event: Arc<EventFd>) -> Result<()> {
+        self.inner.notify(event)
     }
 
     fn drain(&mut self, slab: &mut Slab) -> Result<()> {

@@ -6,11 +6,10 @@
 //! - [`engine`]: operations in, completions out; [`op`] has both, [`queue`]
 //!   what all engines share; [`engine_sync`], [`engine_aio`], [`engine_uring`]
 //!   and [`engine_mem`] are the engines; [`raw_disk`] is a disk over any.
-//! - [`qcow2`]: images of that format, over any storage.
+//! - [`qcow2`]: images of that format, over any storage, and disks in them over any engine.
 //! - [`io`]: single system calls and the loops that make them whole;
 //!   [`faults`] and [`faulty_driver`] make them fail on demand.
 //! - [`buf`], [`align`]: buffers, and the arithmetic of direct I/O.
-//! - [`qcow2`]: images in that format, over any storage.
 //! - [`probe`]: what this machine has of all that.
 //! - [`sys`]: the operating system, and the only unsafe code.
 

@@ -5,12 +5,14 @@
 //! Neighbours: `engine` says what callers can rely on, `sys::slab` keeps the
 //! buffers, `engine_*` are the drivers.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use super::align::Alignment;
 use super::engine::{Engine, Refused};
 use super::error::{Error, ErrorKind, Result};
 use super::op::{Completion, Op, OpKind};
+use super::sys::eventfd::EventFd;
 use super::sys::slab::{Slab, Step};
 use super::tags::Tags;
 
@@ -80,12 +82,12 @@ pub trait Driver: sealed::Sealed + Send {
     /// The most slots that will be pushed and not reported.
     fn depth(&self) -> u32;
 
-    /// An eventfd that the driver signals from now on.
+    /// Signals `event` from now on. Once for a driver.
     ///
     /// # Errors
     ///
-    /// Where none can be had.
-    fn notifier(&mut self) -> Result<BorrowedFd<'_>>;
+    /// Where the kernel refuses it.
+    fn notify(&mut self, event: Arc<EventFd>) -> Result<()>;
 
     /// Waits until every slot is reported, for `Drop`.
     ///
@@ -120,6 +122,7 @@ pub struct Queue<D: Driver> {
     pushed: bool,
     /// A failed submission that no caller was told of.
     failed: Option<Error>,
+    event: Option<Arc<EventFd>>,
 }
 
 impl<D: Driver> Queue<D> {
@@ -132,6 +135,7 @@ impl<D: Driver> Queue<D> {
             align: driver.alignment(),
             pushed: false,
             failed: None,
+            event: None,
             driver,
         }
     }
@@ -326,7 +330,23 @@ impl<D: Driver> Engine for Queue<D> {
     }
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        self.driver.notifier()
+        let event = match &self.event {
+            Some(event) => Arc::clone(event),
+            None => Arc::new(EventFd::new()?),
+        };
+        self.share_notifier(&event)?;
+        Ok((**self.event.insert(event)).as_fd())
+    }
+
+    fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()> {
+        match &self.event {
+            Some(own) if Arc::ptr_eq(own, event) => return Ok(()),
+            Some(_) => return Err(Error::new(ErrorKind::Busy, "the engine has a notifier already")),
+            None => {}
+        }
+        self.driver.notify(Arc::clone(event))?;
+        self.event = Some(Arc::clone(event));
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use super::engine::{Engine, Refused};
 use super::error::{Error, ErrorKind, Result};
 use super::io::{FileIo, retry};
 use super::op::{Completion, Op, OpKind};
+use super::sys::eventfd::EventFd;
 
 /// A disk of fixed capacity over an engine.
 pub struct RawDisk<E: Engine> {
@@ -268,6 +269,10 @@ impl<E: Engine> Engine for RawDisk<E> {
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
         self.engine.notifier()
+    }
+
+    fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()> {
+        self.engine.share_notifier(event)
     }
 }
 

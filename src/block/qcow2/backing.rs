@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::storage::Storage;
@@ -30,7 +31,7 @@ pub enum Backing {
         len: u64,
     },
     /// Another image.
-    Qcow2(Box<Image>),
+    Qcow2(Arc<Image>),
 }
 
 impl Backing {

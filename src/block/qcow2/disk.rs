@@ -15,10 +15,11 @@
 //!   methods fail with `Busy` where they would have to wait for it.
 //!
 //! Neighbours: `disk_start` decides what may start, `disk_read` and
-//! `disk_write` do the work, `disk_jobs` keeps what is in flight, `raw_disk` below takes requests at any alignment.
+//! `disk_write` do the work, `disk_jobs` keeps what is in flight, `disk_port`
+//! is the way to an engine.
 
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,10 +28,10 @@ use super::super::buf::BufPool;
 use super::super::engine::{Engine, Refused};
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::op::{Completion, Op, OpKind};
-use super::super::raw_disk::RawDisk;
 use super::super::sys::eventfd::EventFd;
 use super::super::tags::Tags;
-use super::disk_jobs::{Job, Part, Slots, Sub, errno_of};
+use super::disk_jobs::{Job, Part, Slots, Sub};
+use super::disk_port::Port;
 use super::image::Image;
 use super::plan::Ahead;
 
@@ -43,8 +44,10 @@ static DISKS: AtomicU64 = AtomicU64::new(0);
 /// A guest's disk in an image, over an engine; itself an engine over guest offsets.
 pub struct QcowDisk<E: Engine> {
     pub(super) image: Arc<Image>,
-    /// The file with the guest's data, at any alignment.
-    engine: RawDisk<E>,
+    /// The file with the guest's data.
+    pub(super) data: Port<E>,
+    /// The disk under an overlay.
+    pub(super) below: Option<Port<Box<dyn Engine>>>,
     pub(super) number: u64,
     tags: Tags,
     pub(super) jobs: Slots<Job>,
@@ -52,10 +55,7 @@ pub struct QcowDisk<E: Engine> {
     pub(super) subs: Slots<Sub>,
     /// Requests whose clusters are not free, oldest first.
     pub(super) waiting: Vec<usize>,
-    /// Operations for the engine.
-    pub(super) outbox: Vec<Op>,
-    batch: Vec<Op>,
-    /// Completions of the engine, to be looked at.
+    /// Completions of the engines, to be looked at.
     arrived: Vec<Completion>,
     /// Completions for the caller.
     done: VecDeque<Completion>,
@@ -84,15 +84,14 @@ impl<E: Engine> QcowDisk<E> {
         let align = engine.alignment().memory().max(4096);
         Ok(Self {
             image,
-            engine: RawDisk::growing(engine),
+            data: Port::new(engine),
+            below: None,
             number: DISKS.fetch_add(1, Ordering::Relaxed),
             tags: Tags::new(depth),
             jobs: Slots::with_capacity(depth),
             parts: Slots::with_capacity(depth),
             subs: Slots::with_capacity(depth),
             waiting: Vec::with_capacity(depth),
-            outbox: Vec::with_capacity(depth),
-            batch: Vec::new(),
             arrived: Vec::with_capacity(depth),
             done: VecDeque::with_capacity(depth),
             sides: [0; 2],
@@ -100,6 +99,16 @@ impl<E: Engine> QcowDisk<E> {
             pool: BufPool::new(cluster as usize, align, keep),
             event: None,
         })
+    }
+
+    /// Reads what lies under an overlay through `engine` as well: a disk with the content of the
+    /// image's [`Image::backing`], such as an engine on that raw file, or another `QcowDisk` over
+    /// that image. Without one it is read with synchronous calls before a submission returns. While
+    /// both engines have operations in flight, waiting for fewer than all may last for the slower.
+    #[must_use]
+    pub fn with_backing(mut self, engine: Box<dyn Engine>) -> Self {
+        self.below = Some(Port::new(engine));
+        self
     }
 
     /// The image.
@@ -113,7 +122,7 @@ impl<E: Engine> QcowDisk<E> {
     }
 
     pub(super) fn buffer_align(&self) -> usize {
-        self.engine.file_alignment().memory().max(4096)
+        self.data.engine.file_alignment().memory().max(4096)
     }
 
     fn check(&self, op: &Op) -> Result<()> {
@@ -201,33 +210,11 @@ impl<E: Engine> QcowDisk<E> {
         self.close_errno(number, errno);
     }
 
-    /// Hands operations to the engine, as many as it has room for, with one submission.
+    /// Hands operations to the engines.
     fn send(&mut self) {
-        let room = self.engine.depth() - self.engine.in_flight();
-        if self.outbox.is_empty() || room == 0 {
-            return;
-        }
-        let sent = if self.outbox.len() <= room {
-            self.engine.submit_batch(&mut self.outbox)
-        } else {
-            self.batch.extend(self.outbox.drain(..room));
-            self.engine.submit_batch(&mut self.batch)
-        };
-        if sent.is_err() {
-            self.send_one_by_one();
-        }
-    }
-
-    /// After a batch was refused: what is wrong with one operation is not the others' fault.
-    #[cold]
-    fn send_one_by_one(&mut self) {
-        let refused = if self.batch.is_empty() { &mut self.outbox } else { &mut self.batch };
-        for op in std::mem::take(refused) {
-            if let Err(refused) = self.engine.submit(op) {
-                let result = (-errno_of(&refused.error)).into();
-                let Op { kind, tag, offset, bufs, .. } = refused.op;
-                self.settle_one(Completion { kind, tag, offset, result, bufs });
-            }
+        self.data.send(&mut self.arrived);
+        if let Some(below) = &mut self.below {
+            below.send(&mut self.arrived);
         }
     }
 
@@ -250,38 +237,56 @@ impl<E: Engine> QcowDisk<E> {
         }
     }
 
-    /// Looks at what the engine completed, and starts what that lets start.
+    /// Looks at what the engines completed, and starts what that lets start.
     fn settle(&mut self) {
-        let mut arrived = std::mem::take(&mut self.arrived);
-        for completion in arrived.drain(..) {
-            self.settle_one(completion);
+        loop {
+            let mut arrived = std::mem::take(&mut self.arrived);
+            arrived.drain(..).for_each(|completion| self.settle_one(completion));
+            self.arrived = arrived;
+            self.start_waiting();
+            self.send();
+            // Only what an engine refused is there already.
+            if self.arrived.is_empty() {
+                return;
+            }
         }
-        self.arrived = arrived;
-        self.start_waiting();
-        self.send();
     }
 
-    /// Takes what the engine has completed, until nothing comes of it at once.
+    /// Takes what the engines have completed, until nothing comes of it at once.
     fn progress(&mut self) -> Result<()> {
-        self.start_waiting();
-        self.send();
-        while self.engine.reap_many(&mut self.arrived, usize::MAX)? > 0 {
+        self.settle();
+        loop {
+            let mut any = self.data.reap(&mut self.arrived)?;
+            if let Some(below) = &mut self.below {
+                any |= below.reap(&mut self.arrived)?;
+            }
+            if !any {
+                return Ok(());
+            }
             self.settle();
         }
-        Ok(())
     }
 
     /// Sleeps in the kernel until at least one request may go on; `wanted` are to be completed.
     fn sleep(&mut self, wanted: usize) -> Result<()> {
-        let in_engine = self.engine.in_flight();
-        if in_engine > 0 {
-            // Each request that does not wait for clusters needs one operation of the engine or more.
-            let least = wanted.saturating_sub(self.waiting.len()).clamp(1, in_engine);
-            let result = self.engine.wait(least, &mut self.arrived);
-            self.settle();
-            return result;
+        let (data, below) = (self.data.in_flight(), self.below.as_ref().map_or(0, Port::in_flight));
+        if data + below == 0 {
+            return self.sleep_for_others();
         }
-        // Only others hold what is waited for. They need nothing of this disk, which holds nothing.
+        // Each request that does not wait for clusters needs one operation of an engine or more.
+        let least = wanted.saturating_sub(self.waiting.len()).max(1);
+        let result = match &mut self.below {
+            Some(port) if below > data => {
+                port.engine.wait(least.saturating_sub(data).clamp(1, below), &mut self.arrived)
+            }
+            _ => self.data.engine.wait(least.saturating_sub(below).clamp(1, data), &mut self.arrived),
+        };
+        self.settle();
+        result
+    }
+
+    /// Only others hold what is waited for. They need nothing of this disk, which holds nothing.
+    fn sleep_for_others(&mut self) -> Result<()> {
         let first = self.waiting.first().and_then(|number| self.jobs.get(*number));
         let Some(range) = first.and_then(|job| self.clusters(&job.op)) else {
             return Err(Error::new(ErrorKind::Busy, "nothing is in flight that could complete"));
@@ -307,7 +312,7 @@ impl<E: Engine> QcowDisk<E> {
 
 impl<E: Engine> Engine for QcowDisk<E> {
     fn depth(&self) -> usize {
-        self.engine.depth()
+        self.data.engine.depth()
     }
 
     fn in_flight(&self) -> usize {
@@ -368,16 +373,26 @@ impl<E: Engine> Engine for QcowDisk<E> {
         }
     }
 
-    /// The engine's, which this disk signals too. It also becomes readable when a request that
-    /// waits for another user of the image can go on.
+    /// Signalled by the engines and, for what completes without them, by the disk. It also becomes
+    /// readable when a request that waits for another user of the image can go on.
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {
-        if self.event.is_none() {
-            let event = EventFd::sharing(self.engine.notifier()?)?;
-            self.event = Some(Arc::new(event));
-            // What waits for others already asks to be told.
-            self.launch([]);
+        let event = match &self.event {
+            Some(event) => Arc::clone(event),
+            None => Arc::new(EventFd::new()?),
+        };
+        self.share_notifier(&event)?;
+        Ok((**self.event.insert(event)).as_fd())
+    }
+
+    fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()> {
+        self.data.share_notifier(event)?;
+        if let Some(below) = &mut self.below {
+            below.share_notifier(event)?;
         }
-        self.engine.notifier()
+        self.event = Some(Arc::clone(event));
+        // What waits for others already asks to be told.
+        self.launch([]);
+        Ok(())
     }
 }
 
@@ -393,6 +408,9 @@ impl<E: Engine> Drop for QcowDisk<E> {
             if let Some(range) = job.held {
                 self.image.ranges.unlock(range);
             }
+        }
+        if let Some(event) = &self.event {
+            self.image.ranges.forget(event);
         }
         for side in [0, 1] {
             if self.sides[side] > 0 {

@@ -2,24 +2,23 @@
 //! of several, each is read for itself and copied to its place. Compressed
 //! clusters are decoded when their bytes are there.
 //!
-//! What lies in a backing file is read at once, with the synchronous calls of
-//! the chain, before the submission returns.
+//! What lies under an overlay is read through an engine of its own where the
+//! disk has one, else with synchronous calls before the submission returns.
 //!
 //! Neighbours: `disk` starts reads and passes on completions, `map` has the
 //! extents; `disk_write` reads padding with the same functions.
 
+use std::io;
 use std::sync::Arc;
 
 use super::super::buf::AlignedBuf;
 use super::super::engine::Engine;
-use super::super::error::Result;
+use super::super::error::{Error, Result};
 use super::super::op::{Buffers, Completion, Op, OpKind};
 use super::disk::QcowDisk;
 use super::disk_jobs::{Fetch, Owner, Sub, errno_of, pieces, scatter};
 use super::entry::Compressed;
-use super::image::Image;
-use super::map::{Extents, Source};
-use super::types::HostOffset;
+use super::map::{Extent, Source};
 
 impl<E: Engine> QcowDisk<E> {
     /// Starts a read.
@@ -33,33 +32,42 @@ impl<E: Engine> QcowDisk<E> {
         if len == 0 {
             return self.close(number);
         }
-        let image = Arc::clone(&self.image);
-        let mut extents = image.extents(guest, len);
-        let result = match extents.next() {
-            Ok(Some(first)) => match first.source {
-                Source::Data(host) if first.len == len => {
-                    self.pass(number, OpKind::Read, host);
-                    return;
+        let first = self.image.extents(guest, len).next();
+        let result = match first {
+            Ok(Some(Extent { len: found, source, .. })) if found == len => match source {
+                Source::Data(host) => {
+                    let op = self.pass(number, OpKind::Read, host.0);
+                    return op.map_or((), |op| self.data.push(op));
                 }
-                _ => {
-                    extents.put_back(first);
-                    self.fetch_all(&image, Owner::Job(number), guest, &mut extents)
+                Source::Unallocated if self.is_below(guest, len) => {
+                    let op = self.pass(number, OpKind::Read, guest);
+                    return self.push_below(op);
                 }
+                _ => self.fetch(Owner::Job(number), guest, len),
             },
-            other => other.map(drop),
+            Ok(_) => self.fetch(Owner::Job(number), guest, len),
+            Err(error) => Err(error),
         };
         self.close_with(number, result);
     }
 
-    /// Gives all of a request's buffers to the engine; the request's own start is over with its
-    /// completion.
-    pub(super) fn pass(&mut self, number: usize, kind: OpKind, host: HostOffset) {
-        let Some(job) = self.jobs.get_mut(number) else {
-            return;
-        };
-        let bufs = std::mem::take(&mut job.op.bufs);
+    /// The operation that is all of a request, with its buffers; its completion is one of the things
+    /// that the request waits for.
+    pub(super) fn pass(&mut self, number: usize, kind: OpKind, offset: u64) -> Option<Op> {
+        let bufs = std::mem::take(&mut self.jobs.get_mut(number)?.op.bufs);
         let tag = self.subs.insert(Sub::Whole { job: number }) as u64;
-        self.outbox.push(Op::with(kind, tag, host.0, bufs));
+        Some(Op::with(kind, tag, offset, bufs))
+    }
+
+    /// Whether all of a range can be read from the engine of what lies under the overlay.
+    fn is_below(&self, guest: u64, len: u64) -> bool {
+        self.below.is_some() && guest + len <= self.image.backing_len
+    }
+
+    fn push_below(&mut self, op: Option<Op>) {
+        if let (Some(below), Some(op)) = (&mut self.below, op) {
+            below.push(op);
+        }
     }
 
     /// Fills all of `owner` with the disk's bytes from `guest` on: at once what needs no reading,
@@ -67,20 +75,17 @@ impl<E: Engine> QcowDisk<E> {
     pub(super) fn fetch(&mut self, owner: Owner, guest: u64, len: u64) -> Result<()> {
         let image = Arc::clone(&self.image);
         let mut extents = image.extents(guest, len);
-        self.fetch_all(&image, owner, guest, &mut extents)
-    }
-
-    fn fetch_all(&mut self, image: &Image, owner: Owner, guest: u64, all: &mut Extents<'_>) -> Result<()> {
-        while let Some(extent) = all.next()? {
+        while let Some(extent) = extents.next()? {
             let at = (extent.guest.0 - guest) as usize;
             let fetch = Fetch { owner, at, len: extent.len as usize, guest: extent.guest.0, packed: None };
             match extent.source {
-                Source::Data(host) => self.read_host(fetch, host, extent.len)?,
+                Source::Data(host) => {
+                    let op = self.read_piece(fetch, host.0, extent.len)?;
+                    self.data.push(op);
+                }
                 Source::Compressed(packed) => self.read_packed(fetch, packed)?,
-                Source::Zero => pieces(self.buffers_of(owner), at, fetch.len, |_, piece| {
-                    piece.fill(0);
-                    Ok(())
-                })?,
+                Source::Zero => self.fill_zero(owner, at, fetch.len)?,
+                Source::Unallocated if self.below.is_some() => self.read_below(fetch)?,
                 Source::Unallocated => pieces(self.buffers_of(owner), at, fetch.len, |from, piece| {
                     image.read_backing(fetch.guest + from as u64, piece)
                 })?,
@@ -90,19 +95,40 @@ impl<E: Engine> QcowDisk<E> {
     }
 
     fn read_packed(&mut self, fetch: Fetch, packed: Compressed) -> Result<()> {
-        self.read_host(Fetch { packed: Some(packed), ..fetch }, packed.host, packed.len)
+        let fetch = Fetch { packed: Some(packed), ..fetch };
+        let op = self.read_piece(fetch, packed.host.0, packed.len)?;
+        self.data.push(op);
+        Ok(())
     }
 
-    /// Reads `len` bytes of the file into a buffer of our own.
-    fn read_host(&mut self, fetch: Fetch, host: HostOffset, len: u64) -> Result<()> {
+    /// Reads from under the overlay; what is beyond its end is zeroes.
+    fn read_below(&mut self, fetch: Fetch) -> Result<()> {
+        let inside = self.image.backing_len.saturating_sub(fetch.guest).min(fetch.len as u64) as usize;
+        self.fill_zero(fetch.owner, fetch.at + inside, fetch.len - inside)?;
+        if inside > 0 {
+            let op = self.read_piece(Fetch { len: inside, ..fetch }, fetch.guest, inside as u64)?;
+            self.push_below(Some(op));
+        }
+        Ok(())
+    }
+
+    fn fill_zero(&mut self, owner: Owner, at: usize, len: usize) -> Result<()> {
+        pieces(self.buffers_of(owner), at, len, |_, piece| {
+            piece.fill(0);
+            Ok(())
+        })
+    }
+
+    /// The operation that reads `len` bytes at `offset` into a buffer of our own, which the piece's
+    /// owner waits for.
+    fn read_piece(&mut self, fetch: Fetch, offset: u64, len: u64) -> Result<Op> {
         let buf = self.take_buffer(len)?;
         match fetch.owner {
             Owner::Job(number) => self.jobs.get_mut(number).map(|job| job.open += 1),
             Owner::Pad(number, _) => self.parts.get_mut(number).map(|part| part.reads += 1),
         };
         let tag = self.subs.insert(Sub::Fetch(fetch)) as u64;
-        self.outbox.push(Op::with(OpKind::Read, tag, host.0, Buffers::One(buf)));
-        Ok(())
+        Ok(Op::with(OpKind::Read, tag, offset, Buffers::One(buf)))
     }
 
     /// Where `owner` keeps its bytes.
@@ -153,10 +179,11 @@ impl<E: Engine> QcowDisk<E> {
 
     /// A buffer of `len` bytes whose content is arbitrary.
     pub(super) fn take_buffer(&self, len: u64) -> Result<AlignedBuf> {
-        let mut buf = match len <= self.pool.size() as u64 {
-            true => self.pool.take()?,
-            false => AlignedBuf::new(len as usize, self.buffer_align())?,
+        let buf = match len <= self.pool.size() as u64 {
+            true => self.pool.take(),
+            false => AlignedBuf::new(len as usize, self.buffer_align()),
         };
+        let mut buf = buf.map_err(|_| Error::io("no buffer", io::Error::from_raw_os_error(libc::ENOMEM)))?;
         buf.set_len(len as usize)?;
         Ok(buf)
     }

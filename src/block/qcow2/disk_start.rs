@@ -123,6 +123,6 @@ impl<E: Engine> QcowDisk<E> {
             return self.close_errno(number, result.err().unwrap_or(0));
         }
         let tag = self.subs.insert(Sub::Whole { job: number }) as u64;
-        self.outbox.push(Op::flush(tag));
+        self.data.push(Op::flush(tag));
     }
 }

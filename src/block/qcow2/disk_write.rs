@@ -41,7 +41,8 @@ impl<E: Engine> QcowDisk<E> {
         };
         job.open += 1;
         if let (Step::InPlace { host, .. }, true) = (&step, whole) {
-            return self.pass(number, OpKind::Write, *host);
+            let op = self.pass(number, OpKind::Write, host.0);
+            return op.map_or((), |op| self.data.push(op));
         }
         let frame = match &step {
             Step::InPlace { .. } => None,
@@ -127,7 +128,7 @@ impl<E: Engine> QcowDisk<E> {
             };
             let bufs = part.buffers(data);
             let tag = self.subs.insert(Sub::Put { part: number, guest }) as u64;
-            self.outbox.push(Op::with(OpKind::Write, tag, at, bufs));
+            self.data.push(Op::with(OpKind::Write, tag, at, bufs));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! Reads and writes in place take only a shared lock on the mapping.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -25,7 +25,9 @@ use super::snapshot::Snapshot;
 use super::sync::{BufferPool, RangeLocks, ReadGate, lock};
 use super::types::{Compression, Geometry, HostOffset};
 
-/// An open qcow2 image. Methods take `&self` and may be called from several threads at once.
+/// An open qcow2 image. Methods take `&self` and may be called from several threads at once, also
+/// beside any number of [`super::QcowDisk`]s. One that would have to wait for an operation that the
+/// same thread has in flight on such a disk fails with `Busy` instead.
 pub struct Image {
     pub(super) geo: Geometry,
     pub(super) compression: Compression,
@@ -127,6 +129,16 @@ impl Image {
     /// is about to be deleted, which the flush on drop would bring to its device first.
     pub fn give_up(&self) {
         self.refuse_changes();
+    }
+
+    /// The path that it was opened at.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What lies under the image, if it is an overlay.
+    pub fn backing(&self) -> Option<&Backing> {
+        self.backing.as_ref()
     }
 
     /// Where guest data lives.

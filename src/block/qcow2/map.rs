@@ -78,7 +78,7 @@ impl Image {
 
     /// The extents of a range one after the other, each as long as it can be.
     pub(super) fn extents(&self, guest: u64, len: u64) -> Extents<'_> {
-        Extents { image: self, at: guest, end: guest.saturating_add(len), ahead: None, back: None }
+        Extents { image: self, at: guest, end: guest.saturating_add(len), ahead: None }
     }
 
     pub(super) fn extent_unchecked(&self, guest: u64, len: u64) -> Result<Extent> {
@@ -212,8 +212,6 @@ pub(super) struct Extents<'a> {
     end: u64,
     /// Looked up already.
     ahead: Option<Extent>,
-    /// Looked up, handed out and put back.
-    back: Option<Extent>,
 }
 
 impl Extents<'_> {
@@ -226,17 +224,8 @@ impl Extents<'_> {
         Ok(Some(extent))
     }
 
-    /// Lets `extent`, which came last, come again.
-    pub(super) fn put_back(&mut self, extent: Extent) {
-        debug_assert!(self.ahead.is_none_or(|next| next.guest.0 == extent.guest.0 + extent.len));
-        self.back = Some(extent);
-    }
-
     /// The next extent, `None` at the end of the range.
     pub(super) fn next(&mut self) -> Result<Option<Extent>> {
-        if let Some(extent) = self.back.take() {
-            return Ok(Some(extent));
-        }
         let first = match self.ahead.take() {
             Some(extent) => Some(extent),
             None => self.look()?,

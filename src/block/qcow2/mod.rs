@@ -13,7 +13,7 @@
 //! | `cache`, `refcount`, `sync` | metadata in memory, and who may touch it |
 //! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
 //! | `map`, `plan`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
-//! | `disk`, `disk_jobs`, `disk_start`, `disk_read`, `disk_write` | the same over any engine |
+//! | `disk`, `disk_jobs`, `disk_port`, `disk_start`, `disk_read`, `disk_write` | the same over any engine |
 //! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
 //! | `snapshot_ops`, `resize`, `check`, `repair` | what an administrator asks for |
 
@@ -29,6 +29,7 @@ mod create;
 mod discard;
 mod disk;
 mod disk_jobs;
+mod disk_port;
 mod disk_read;
 mod disk_start;
 mod disk_write;

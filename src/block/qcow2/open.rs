@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::raw::FileStorage;
@@ -210,7 +210,7 @@ impl Layout {
             }
         }
         let image = Image::open_in_chain(chain, &below, file, &below_options)?;
-        Ok(Some(Backing::Qcow2(Box::new(image))))
+        Ok(Some(Backing::Qcow2(Arc::new(image))))
     }
 
     fn assemble(mut self, parts: Parts, path: Option<&Path>, options: &OpenOptions) -> Result<Image> {

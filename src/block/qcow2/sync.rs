@@ -134,6 +134,9 @@ impl RangeLocks {
         let mut ranges = lock(&self.ranges);
         if ranges.holders(range).next().is_none() {
             ranges.held.push(Held { range, holder: Some(holder) });
+            if let Some(event) = event {
+                ranges.callers.retain(|(other, who)| *other != range || !Arc::ptr_eq(who, event));
+            }
             return Ok(());
         }
         let own = |held: &Held| held.holder.is_some_and(|other| other.disk == holder.disk);
@@ -146,6 +149,11 @@ impl RangeLocks {
             ranges.callers.push((range, Arc::clone(event)));
         }
         Err(Taken::Other)
+    }
+
+    /// Signals `event` no more.
+    pub fn forget(&self, event: &Arc<EventFd>) {
+        lock(&self.ranges).callers.retain(|(_, who)| !Arc::ptr_eq(who, event));
     }
 
     /// Lets go of what [`Self::try_lock`] gave.
@@ -324,5 +332,10 @@ mod tests {
         assert_eq!(locks.try_lock((4, 9), holder, Some(&event)), Ok(()));
         locks.unlock((4, 9));
         assert_eq!(told(), None, "it has what it wanted");
+        let guard = locks.lock(3, 5).expect("free");
+        assert_eq!(locks.try_lock((4, 9), holder, Some(&event)), Err(Taken::Other));
+        locks.forget(&event);
+        drop(guard);
+        assert_eq!(told(), None, "it is not asked for any more");
     }
 }

@@ -156,8 +156,9 @@ pub fn cached_pages(file: &File) -> io::Result<usize> {
         return Ok(0);
     }
     let fd = file.as_raw_fd();
-    // SAFETY: a new mapping at an address of the kernel's choice, which is never read.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+    // Nobody may read it: tools that look into what a program maps would bring pages there.
+    // SAFETY: a new mapping at an address of the kernel's choice, which is never accessed.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, libc::MAP_SHARED, fd, 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

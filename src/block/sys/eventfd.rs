@@ -30,13 +30,6 @@ impl EventFd {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The counter behind `fd`, which is an eventfd, by a descriptor of its own.
-    pub(crate) fn sharing(fd: BorrowedFd<'_>) -> Result<Self> {
-        count(Call::Setup);
-        let own = fd.try_clone_to_owned();
-        Ok(Self(own.map_err(|error| Error::io("cannot share an eventfd", error))?))
-    }
-
     /// Adds one. Never waits; a counter at its maximum is readable anyway.
     pub(crate) fn signal(&self) {
         count(Call::Notify);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use wallgrind::block::faults::Faults;
 use wallgrind::block::faulty_driver::{Gate, Release};
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{FileOpener, Image, Opener, QcowDisk};
+use wallgrind::block::qcow2::{Backing, FileOpener, Image, Opener, QcowDisk};
 use wallgrind::block::{
     AlignedBuf, BlockFile, Completion, Engine, FileOptions, MemEngine, MemStorage, Op, Result, Storage,
     SyncEngine, UringEngine,
@@ -28,6 +28,8 @@ pub trait World: Default {
     fn opener(&self) -> &dyn Opener;
     /// An engine on the file at `path`.
     fn engine(&self, path: &Path) -> Box<dyn Engine>;
+    /// Whether what lies under an overlay is read through engines too.
+    const BELOW: bool;
     /// Lets something happen that may be held.
     fn nudge(&self, rng: &mut fastrand::Rng);
     /// Writes what there is to `path` and beside it.
@@ -51,6 +53,8 @@ impl World for Real {
             Err(_) => Box::new(SyncEngine::open(file, DEPTH).expect("an engine")),
         }
     }
+
+    const BELOW: bool = true;
 
     fn nudge(&self, _: &mut fastrand::Rng) {}
 
@@ -92,6 +96,8 @@ impl World for Held {
         Box::new(MemEngine::open(file, DEPTH, Faults::new(), self.gate.clone()).expect("an engine"))
     }
 
+    const BELOW: bool = false;
+
     fn nudge(&self, rng: &mut fastrand::Rng) {
         self.gate.release(if rng.bool() { Release::First } else { Release::Last });
     }
@@ -110,6 +116,27 @@ struct Asked {
     expected: Option<Vec<u8>>,
 }
 
+/// A disk over engines of `world`: on the image's data, and on what lies under it.
+fn disk(world: &impl World, path: &Path, image: &Arc<Image>) -> QcowDisk<Box<dyn Engine>> {
+    let data = match image.geometry().data_file {
+        true => path.with_file_name("data.raw"),
+        false => path.to_owned(),
+    };
+    let over = QcowDisk::new(world.engine(&data), Arc::clone(image)).expect("a disk");
+    match image.backing().filter(|_| below(world)) {
+        None => over,
+        Some(Backing::Raw { .. }) => over.with_backing(world.engine(&path.with_file_name("backing.raw"))),
+        Some(Backing::Qcow2(under)) => {
+            let path = under.path().expect("opened by path").to_owned();
+            over.with_backing(Box::new(disk(world, &path, under)))
+        }
+    }
+}
+
+fn below<W: World>(_: &W) -> bool {
+    W::BELOW
+}
+
 /// See the module.
 pub struct DiskGuest<W: World> {
     disk: Option<QcowDisk<Box<dyn Engine>>>,
@@ -125,11 +152,7 @@ pub struct DiskGuest<W: World> {
 impl<W: World> DiskGuest<W> {
     fn over(world: W, path: &Path, seed: u64) -> Self {
         let image = Arc::new(open_with(world.opener(), path));
-        let data = match image.geometry().data_file {
-            true => path.with_file_name("data.raw"),
-            false => path.to_owned(),
-        };
-        let disk = QcowDisk::new(world.engine(&data), Arc::clone(&image)).expect("a disk");
+        let disk = disk(&world, path, &image);
         Self {
             disk: Some(disk),
             image: Some(image),

@@ -8,11 +8,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
-use wallgrind::block::faults::Faults;
+use wallgrind::block::faults::{Fault, Faults, Target};
 use wallgrind::block::faulty_driver::Gate;
 use wallgrind::block::mem::crash::Crash;
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{CreateOptions, Image, OpenOptions, Parts, QcowDisk};
+use wallgrind::block::qcow2::{Backing, CreateOptions, Image, OpenOptions, Parts, QcowDisk};
 use wallgrind::block::sys::eventfd;
 use wallgrind::block::{
     AioEngine, AlignedBuf, BlockFile, Engine, ErrorKind, FileOptions, FileStorage, MemEngine, MemStorage, Op,
@@ -41,6 +41,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("who_waits_for_another_disk_is_told", who_waits_for_another_disk_is_told));
     trials.push(Trial::test("reads_in_flight_keep_their_clusters", reads_in_flight_keep_their_clusters));
     trials.push(Trial::test("corruption_stops_changes", corruption_stops_changes));
+    trials.push(Trial::test("overlays_read_through_two_engines", overlays_read_through_two_engines));
     trials.push(Trial::test("blocks_larger_than_clusters_are_refused", blocks_larger_than_clusters));
     trials
 }
@@ -297,6 +298,68 @@ fn corruption_stops_changes() -> Result<(), Failed> {
         assert_eq!(run(Op::read(3, 0, sector(9)))?, None);
         assert_eq!(run(Op::flush(4))?, None);
     }
+    Ok(())
+}
+
+/// An overlay with an engine on its raw backing file too: reads of either, of both and beyond the
+/// backing file's end; one notifier tells of them all, and a copy reads from below.
+fn overlays_read_through_two_engines() -> Result<(), Failed> {
+    let raw: Vec<u8> = (0..50_000u32).map(|at| (at / 7) as u8 | 1).collect();
+    let below = MemStorage::from_bytes(&raw);
+    let mut options = CreateOptions::new(SIZE);
+    options.cluster_size = 4096;
+    options.backing = Some(("backing.raw".to_owned(), "raw".to_owned()));
+    let store = MemStorage::new();
+    let file = store.file().clone();
+    let backing = Backing::raw(Box::new(MemStorage::over(below.file().clone())))?;
+    let image = Arc::new(Image::create_from(
+        Parts { file: Box::new(store), data: None, backing: Some(backing) },
+        &options,
+    )?);
+    let (gates, faults) = ([Gate::new(), Gate::new()], Faults::new());
+    let upper = MemEngine::open(file, DEPTH, Faults::new(), gates[0].clone())?;
+    let lower = MemEngine::open(below.file().clone(), DEPTH, faults.clone(), gates[1].clone())?;
+    let mut disk = QcowDisk::new(upper, Arc::clone(&image))?.with_backing(Box::new(lower));
+    let mut model = raw;
+    model.resize(SIZE as usize, 0);
+    image.write(8192, &[2; 4096])?;
+    model[8192..12288].fill(2);
+    let mut out = Vec::new();
+
+    disk.submit(Op::write(1, 20_000, sector(5)))?;
+    disk.wait(1, &mut out)?;
+    model[20_000..20_512].fill(5);
+    assert!(faults.calls(Target::Read) > 0, "the copy came from below");
+
+    gates.iter().for_each(Gate::close);
+    let event = disk.notifier()?.try_clone_to_owned()?;
+    let ranges = [(0, 4096), (8192, 4096), (5000, 9000), (48_000, 9000), (60_000, 512)];
+    for (tag, (at, len)) in ranges.into_iter().enumerate() {
+        disk.submit(Op::read(tag as u64, at, AlignedBuf::new(len, 8)?))?;
+    }
+    assert_eq!((gates[0].held(), gates[1].held()), (2, 4), "the last one needs neither");
+    disk.wait(1, &mut out)?;
+    gates.iter().for_each(Gate::open);
+    while out.len() < 6 {
+        disk.reap_many(&mut out, usize::MAX)?;
+        if out.len() < 6 {
+            eventfd::wait_readable(event.as_fd())?;
+            eventfd::drain(event.as_fd())?;
+        }
+    }
+    for done in out.iter().skip(1) {
+        let (at, len) = ranges[done.tag() as usize];
+        assert_eq!(done.result()?, len as u64);
+        let bytes = &done.buffers().as_slice()[0];
+        assert!(**bytes == model[at as usize..at as usize + len], "read {}", done.tag());
+    }
+    faults.reset();
+    faults.at(Target::Read, 0, Fault::Errno(libc::EIO));
+    disk.submit(Op::read(1, 5000, AlignedBuf::new(9000, 8)?))?;
+    out.clear();
+    disk.wait(1, &mut out)?;
+    assert_eq!(out[0].errno(), Some(libc::EIO));
+    assert!(image.is_writable() && image.check()?.is_clean());
     Ok(())
 }
 
