@@ -27,6 +27,10 @@ pub mod manual;
 pub mod block;
 pub mod tls;
 
+// `families::block::peers` has a file that a crate of its own compiles too.
+#[cfg(feature = "peers")]
+extern crate self as wallgrind;
+
 pub use anyhow;
 pub use cli::command;
 pub use flow::main;

@@ -158,6 +158,17 @@ impl Op {
         self.bufs
     }
 
+    /// Its buffers, to fill or to read where somebody else than an engine carries it out.
+    pub fn buffers_mut(&mut self) -> &mut [AlignedBuf] {
+        self.bufs.as_mut_slice()
+    }
+
+    /// What becomes of it when it is done, by whomever: `result` is bytes, or a negated errno.
+    pub fn ended(self, result: i64) -> Completion {
+        let Self { kind, tag, offset, bufs, .. } = self;
+        Completion { kind, tag, offset, result, bufs }
+    }
+
     /// Refuses what no file has: an end past 2^63 - 1.
     pub(crate) fn check(&self) -> Result<()> {
         match self.offset.checked_add(self.len) {
@@ -190,6 +201,11 @@ impl Completion {
     /// What it did.
     pub fn kind(&self) -> OpKind {
         self.kind
+    }
+
+    /// Where the operation started in the file, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The errno that it failed with.

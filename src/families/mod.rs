@@ -1,3 +1,4 @@
 //! The suites that come with wallgrind; this is their only list.
 
+pub mod block;
 pub mod tls;

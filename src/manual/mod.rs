@@ -3,8 +3,10 @@
 //! - [`methodology`]: what each number means, where it is biased, and when not to trust it.
 //! - [`counts`]: how instruction counts come to be equal to the last digit.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
+//! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
 //! - [`formats`]: what is on disk, and what the lines on the terminal are.
 
+pub mod block_suite;
 pub mod counts;
 pub mod formats;
 pub mod methodology;

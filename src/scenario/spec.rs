@@ -60,6 +60,7 @@ pub struct Scenario {
     params: Vec<(String, String)>,
     parties: Vec<String>,
     needs: Vec<Need>,
+    lacking: Option<String>,
     counts: Counts,
     counted: usize,
     scratch: u64,
@@ -73,6 +74,7 @@ impl Scenario {
             params: Vec::new(),
             parties: Vec::new(),
             needs: Vec::new(),
+            lacking: None,
             counts: Counts::Exact,
             counted: 1,
             scratch: 0,
@@ -95,6 +97,13 @@ impl Scenario {
     /// States something that the machine must have.
     pub fn needs(&mut self, need: Need) -> &mut Self {
         self.needs.push(need);
+        self
+    }
+
+    /// States that the scenario cannot run whatever the machine has, and why: what it measures is
+    /// something that its subject does not do. It shows as ignored with that reason.
+    pub fn lacks(&mut self, reason: impl Into<String>) -> &mut Self {
+        self.lacking.get_or_insert(reason.into());
         self
     }
 
@@ -157,8 +166,12 @@ impl Scenario {
         &self.counts
     }
 
-    /// The first need that this machine does not meet, with the reason.
+    /// Why the scenario cannot run: what its subject does not do, or the first need that this
+    /// machine does not meet.
     pub fn missing(&self) -> Option<String> {
+        if self.lacking.is_some() {
+            return self.lacking.clone();
+        }
         self.needs.iter().find_map(|need| need.check().err())
     }
 

@@ -22,16 +22,21 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "`()|,;".contains(c)).filter(|word| !word.is_empty())
 }
 
+fn is_scenario(word: &str) -> bool {
+    word.starts_with("tls::") || word.starts_with("block::")
+}
+
 #[test]
 fn scenarios_that_are_shown_are_registered() {
     let mut suite = Suite::new();
     wallgrind::families::tls::register(&mut suite);
+    wallgrind::families::block::register(&mut suite);
     let scenarios = suite.finish().expect("a valid suite");
     let names: BTreeSet<&str> = scenarios.iter().map(|s| s.id().as_str()).collect();
     let readme = read("README.md");
     let shown: Vec<&str> =
-        words(&readme).filter(|w| w.starts_with("tls::") && w.matches("::").count() == 2).collect();
-    assert!(shown.len() >= 9, "only {} scenarios are shown", shown.len());
+        words(&readme).filter(|w| is_scenario(w) && w.matches("::").count() == 2).collect();
+    assert!(shown.len() >= 16, "only {} scenarios are shown", shown.len());
     for name in shown {
         assert!(names.contains(name), "the README shows {name}, which is no scenario");
     }
@@ -39,11 +44,17 @@ fn scenarios_that_are_shown_are_registered() {
 
 #[test]
 fn flags_that_are_named_are_taken() {
-    let sources = ["src/cli/args.rs", "src/cli/commands.rs", "src/cli/doctor.rs", "benches/harness.rs"]
-        .map(read)
-        .concat();
+    let sources = [
+        "src/cli/args.rs",
+        "src/cli/commands.rs",
+        "src/cli/doctor.rs",
+        "benches/harness.rs",
+        "benches/block.rs",
+    ]
+    .map(read)
+    .concat();
     // Cargo's own, and what clap adds by itself.
-    let foreign = ["--bench", "--benches", "--test", "--open", "--bin", "--help"];
+    let foreign = ["--features", "--bench", "--benches", "--test", "--open", "--bin", "--help"];
     let readme = read("README.md");
     let flags: BTreeSet<&str> = words(&readme).filter(|w| w.starts_with("--") && w.len() > 2).collect();
     assert!(flags.len() > 5, "only {flags:?} were found");

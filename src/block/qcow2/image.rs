@@ -125,6 +125,12 @@ impl Image {
         self.writable.load(Ordering::Acquire)
     }
 
+    /// Gives the image up: nothing more is written to it, not even what is dirty. For a file that
+    /// is about to be deleted, which the flush on drop would bring to its device first.
+    pub fn give_up(&self) {
+        self.refuse_changes();
+    }
+
     /// The path that it was opened at.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()

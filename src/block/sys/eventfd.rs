@@ -45,6 +45,20 @@ impl AsFd for EventFd {
     }
 }
 
+/// Waits until an eventfd's counter is above 0.
+///
+/// # Errors
+///
+/// With errno, where `fd` cannot be waited for.
+pub fn wait(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    crate::block::io::retry(|| {
+        // SAFETY: one entry, which is ours to write.
+        check(unsafe { libc::poll(&raw mut asked, 1, -1) }.into())
+    })
+    .map(drop)
+}
+
 /// Reads an eventfd's counter and sets it to 0; `None` where it is 0 already
 /// and the descriptor does not block.
 ///

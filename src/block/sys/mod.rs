@@ -2,6 +2,7 @@
 //! of it: every block says why it is sound.
 //!
 //! - [`counters`]: system calls and bytes moved, by thread and by process.
+//! - [`copy`]: whole files, and the page cache of one.
 //! - [`mem`]: aligned memory.
 //! - [`file`](mod@file): positional system calls on one open file.
 //! - [`slab`]: the operations that the kernel may be working on, and their buffers.
@@ -10,6 +11,7 @@
 //! - [`eventfd`]: the counter that tells of completions.
 
 pub mod aio;
+pub mod copy;
 pub mod counters;
 pub mod eventfd;
 pub mod file;
