@@ -74,6 +74,16 @@ pub(super) struct References {
     pub(super) counts: Counts,
     /// A refcount table entry is unusable: the refcounts have to be built anew.
     pub(super) refcounts_broken: bool,
+    /// A table could not be read: the counts are too low.
+    pub(super) unreadable: Option<Error>,
+}
+
+impl References {
+    /// All references, or the error that hid some of them: who lowers refcounts to an incomplete
+    /// count frees what is in use.
+    pub(super) fn complete(mut self) -> Result<Self> {
+        self.unreadable.take().map_or(Ok(self), Err)
+    }
 }
 
 impl Image {
@@ -118,6 +128,7 @@ impl Image {
                 Err(error) => {
                     report.check_errors += 1;
                     report.note(|| error.to_string());
+                    found.unreadable = Some(error);
                 }
             }
         }
@@ -299,7 +310,7 @@ impl Image {
     fn compare(&self, state: &mut State, found: &References, report: &mut Report) -> Result<()> {
         let mut end = 0;
         for (cluster, expected) in found.counts.iter() {
-            let stored = state.refs.get(&*self.file, cluster).unwrap_or(0);
+            let stored = self.stored(state, cluster)?;
             if stored < expected {
                 report
                     .corruption(|| format!("cluster {cluster} has refcount {stored}, {expected} references"));
@@ -315,6 +326,14 @@ impl Image {
         })?;
         report.image_end_offset = end << self.geo.cluster_bits;
         Ok(())
+    }
+
+    /// The refcount of a cluster; 0 where its block is unusable, which is reported with its table entry.
+    fn stored(&self, state: &mut State, cluster: u64) -> Result<u64> {
+        match state.refs.get(&*self.file, cluster) {
+            Err(error) if error.kind() != ErrorKind::Io => Ok(0),
+            result => result,
+        }
     }
 
     /// Runs `body` for every cluster with a refcount above 0.
@@ -344,16 +363,26 @@ impl Image {
             let Ok(Some((host, copied))) = entry::decode_l1(word, &self.geo) else {
                 continue;
             };
-            let count = state.refs.get(&*self.file, self.geo.cluster_of(host.0)).unwrap_or(0);
+            let count = self.stored(state, self.geo.cluster_of(host.0))?;
             if (count == 1) != copied {
                 report.corruption(|| format!("L1 entry {index}: COPIED with refcount {count}"));
             }
-            let Ok(words) = self.read_table_words(host.0, self.geo.cluster_size()) else {
-                continue;
+            let words = match self.read_table_words(host.0, self.geo.cluster_size()) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => continue,
+                Err(_) => {
+                    report.check_errors = report.check_errors.max(1);
+                    continue;
+                }
+                Ok(words) => words,
             };
             for entry in self.entries(&words) {
-                if let Ok(false) = self.copied_is_right(state, entry) {
-                    report.corruption(|| format!("L2 entry {:#x}: COPIED is wrong", entry.word));
+                match self.copied_is_right(state, entry) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        report.corruption(|| format!("L2 entry {:#x}: COPIED is wrong", entry.word));
+                    }
+                    Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                    Err(_) => {}
                 }
             }
         }

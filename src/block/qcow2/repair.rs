@@ -5,7 +5,7 @@
 //! `snapshot_ops` uses the parts. Counts go up before flags change and down
 //! after, so that a cut leaves leaks.
 
-use super::super::error::Result;
+use super::super::error::{ErrorKind, Result};
 use super::check::{References, Report};
 use super::create::plan_refcounts;
 use super::entry::{self, Cluster, L2Entry};
@@ -35,7 +35,7 @@ impl Image {
 
     pub(super) fn repair_state(&self, state: &mut State) -> Result<()> {
         self.check_writable()?;
-        let found = self.references(state, &mut Report::default())?;
+        let found = self.references(state, &mut Report::default())?.complete()?;
         if found.refcounts_broken {
             self.rebuild(state)?;
         } else {
@@ -106,7 +106,7 @@ impl Image {
             let table = std::mem::take(&mut state.refs.table);
             let found = self.references(state, &mut Report::default());
             state.refs.table = table;
-            found?.counts
+            found?.complete()?.counts
         };
         let size = self.geo.cluster_size();
         let start = counts.end().max(self.geo.clusters_for(file.len()?));
@@ -168,8 +168,10 @@ impl Image {
     }
 
     fn fix_copied_in(&self, state: &mut State, table: HostOffset) -> Result<()> {
-        let Ok(words) = self.read_table_words(table.0, self.geo.cluster_size()) else {
-            return Ok(());
+        let words = match self.read_table_words(table.0, self.geo.cluster_size()) {
+            // Nothing is there, so nothing can be wrong with it.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            result => result?,
         };
         let mut changed = false;
         let mut out = Vec::with_capacity(words.len() * 8);
