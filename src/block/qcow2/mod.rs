@@ -14,7 +14,7 @@
 //! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
 //! | `map`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
 //! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
-//! | `snapshot_ops`, `resize`, `check`, `repair` | what an administrator asks for |
+//! | `snapshot_ops`, `resize`, `check`, `repair`, `salvage` | what an administrator asks for |
 
 mod adopt;
 mod alloc;
@@ -38,6 +38,7 @@ mod read;
 mod refcount;
 mod repair;
 mod resize;
+mod salvage;
 mod snapshot;
 mod snapshot_ops;
 mod sync;

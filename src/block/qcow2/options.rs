@@ -89,7 +89,8 @@ impl OpenOptions {
         self
     }
 
-    /// Opens for writing although structures are damaged, so that [`super::Image::repair`] can run.
+    /// Opens although structures are damaged, so that [`super::Image::repair`] can run, and for
+    /// nothing else: a guest's writes are refused until the image is opened again.
     #[must_use]
     pub fn for_repair(mut self, yes: bool) -> Self {
         self.repair = yes;

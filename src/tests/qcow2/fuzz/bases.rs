@@ -118,7 +118,9 @@ fn make(change: Change, under: Under) -> Files {
     create(&MemStorage::over(files.file.clone()), data, &options).expect("create");
     populate(&files);
     if under == Under::Bitmaps {
-        super::damage::add_bitmap(&files.file);
+        let places = super::bitmap::add(&files.file, 0);
+        // The end mark: the names of features were there.
+        MemStorage::over(files.file.clone()).write_at(&[0; 8], places.extension + 32).expect("write");
     }
     files
 }

@@ -1,5 +1,5 @@
 //! Damage: fields of structures set to interesting values, bytes anywhere, files
-//! cut off or grown; and a persistent bitmap, which we cannot make ourselves.
+//! cut off or grown.
 //!
 //! Neighbours: `bases` has what is damaged.
 
@@ -129,41 +129,4 @@ fn value(input: &mut Input<'_>, file: &MemFile, places: &[(u64, u64)], old: u64)
         _ => u64::from(input.byte()) * 512,
     };
     base | flags
-}
-
-/// Gives an image a consistent persistent bitmap with one cluster of data.
-pub fn add_bitmap(file: &MemFile) {
-    let store = MemStorage::over(file.clone());
-    let cluster = 1_u64 << word(file, 16) as u32;
-    let end = file.content_len().next_multiple_of(cluster);
-    let (directory, table, data) = (end, end + cluster, end + 2 * cluster);
-    store.set_len(end + 3 * cluster).expect("grow");
-    put(file, data, &[0x55; 64]);
-    put(file, table, &data.to_be_bytes());
-    let mut entry = Vec::new();
-    entry.extend_from_slice(&table.to_be_bytes());
-    entry.extend_from_slice(&1_u32.to_be_bytes());
-    // Flags: automatically enabled. Type: dirty tracking. Granularity: 64 KiB.
-    entry.extend_from_slice(&2_u32.to_be_bytes());
-    entry.extend_from_slice(&[1, 16, 0, 4]);
-    entry.extend_from_slice(&0_u32.to_be_bytes());
-    entry.extend_from_slice(b"name\0\0\0\0");
-    put(file, directory, &entry);
-    // Refcounts of 16 bits, in the first block.
-    let block = word(file, word(file, 48));
-    for at in [directory, table, data] {
-        put(file, block + 2 * (at / cluster), &1_u16.to_be_bytes());
-    }
-    // The extension takes the place of the first one; the names of features go.
-    let mut extension = Vec::new();
-    extension.extend_from_slice(&0x2385_2875_u32.to_be_bytes());
-    extension.extend_from_slice(&24_u32.to_be_bytes());
-    extension.extend_from_slice(&1_u32.to_be_bytes());
-    extension.extend_from_slice(&0_u32.to_be_bytes());
-    extension.extend_from_slice(&(entry.len() as u64).to_be_bytes());
-    extension.extend_from_slice(&directory.to_be_bytes());
-    extension.extend_from_slice(&[0; 8]);
-    let start = word(file, 100) >> 32;
-    put(file, start, &extension);
-    put(file, 88, &1_u64.to_be_bytes());
 }

@@ -4,6 +4,7 @@
 //!
 //! - [`input`]: bytes as choices.
 //! - [`bases`]: an image of every kind, in memory.
+//! - [`bitmap`]: a persistent bitmap for one of them.
 //! - [`damage`]: changes behind the image's back.
 //! - [`model`]: what the disk and its snapshots have to be.
 //! - [`play`](mod@play): the operations.
@@ -12,6 +13,7 @@
 //! the usual tests.
 
 pub mod bases;
+pub mod bitmap;
 pub mod damage;
 pub mod input;
 pub mod model;
