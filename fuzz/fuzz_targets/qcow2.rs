@@ -6,6 +6,7 @@
 #![no_main]
 
 #[path = "../../src/tests/qcow2/fuzz/mod.rs"]
+#[allow(dead_code, reason = "shared with the usual tests, which use other parts")]
 mod fuzz;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::play::play(bytes));

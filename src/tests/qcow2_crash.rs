@@ -50,6 +50,7 @@ fn main() -> std::process::ExitCode {
         Trial::test(name.clone(), move || cut_everywhere(&name, change, true))
             .with_ignored_flag(missing.is_some())
     }));
+    trials.push(qemu::without_tools(|name| name.starts_with("cut_and_ask_qemu::")));
     libtest_mimic::run(&args, trials).exit_code()
 }
 

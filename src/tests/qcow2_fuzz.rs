@@ -6,6 +6,7 @@
 #[path = "qcow2/found.rs"]
 mod found;
 #[path = "qcow2/fuzz/mod.rs"]
+#[allow(dead_code, reason = "shared with other test targets, which use other parts")]
 mod fuzz;
 #[path = "qcow2/image.rs"]
 #[allow(dead_code, reason = "shared with other test targets, which use other parts")]
@@ -16,8 +17,9 @@ const RUNS: u64 = 400;
 
 #[test]
 fn inputs_from_a_fixed_seed() {
-    let mut rng = fastrand::Rng::with_seed(7);
     let runs = std::env::var("WALLGRIND_FUZZ_RUNS").ok().and_then(|text| text.parse().ok());
+    let seed = std::env::var("WALLGRIND_FUZZ_SEED").ok().and_then(|text| text.parse().ok());
+    let mut rng = fastrand::Rng::with_seed(seed.unwrap_or(7));
     for run in 0..runs.unwrap_or(RUNS) {
         let mut bytes: Vec<u8> = (0..rng.usize(2..200)).map(|_| rng.u8(..)).collect();
         // Each kind in turn, whole and damaged.

@@ -75,7 +75,9 @@ impl OpenOptions {
         self
     }
 
-    /// Lets the image name an external data file.
+    /// Lets the image name an external data file. A relative name is looked up in the image's
+    /// folder, as that of a backing file is; qemu looks in its working directory, so that an image
+    /// means the same file to both if qemu runs in that folder or the name is absolute.
     #[must_use]
     pub fn allow_data_file(mut self, yes: bool) -> Self {
         self.data_file = yes;

@@ -2,10 +2,10 @@
 //!
 //! Neighbours: `fuzz` plays what found it; `image` makes the images.
 
+use wallgrind::block::ErrorKind;
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::mem::file::MemFile;
 use wallgrind::block::qcow2::{Image, OpenOptions, Parts};
-use wallgrind::block::ErrorKind;
 
 use super::image::{SIZE, assert_clean, made, overlay, read, store, writable};
 

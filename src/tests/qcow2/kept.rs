@@ -8,7 +8,7 @@ use wallgrind::block::ErrorKind;
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::mem::crash::Crash;
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{Backing, Image, OpenOptions, Parts};
+use wallgrind::block::qcow2::{Backing, GuestOffset, Image, OpenOptions, Parts, Source};
 use wallgrind::block::{MemStorage, Result};
 
 use super::bitmap::{self, Places};
@@ -221,4 +221,44 @@ fn repair_gives_up_entries_that_nothing_can_be_made_of() {
         drop(image);
         writable(&file).write(0, &[8; 40_960]).expect("write");
     }
+}
+
+/// Zeroes over whole subclusters are marks; they cost no data and keep what is beside them.
+#[test]
+fn whole_subclusters_are_zeroed_by_marks() {
+    let (file, image) = overlay(&vec![5; SIZE as usize], |o| (o.cluster_size, o.extended_l2) = (65536, true));
+    // Over the backing file alone, over data, over a shared cluster, and over a compressed one.
+    image.write(65536, &[6; 65536]).expect("write");
+    image.write(131_072, &[7; 65536]).expect("write");
+    image.create_snapshot("s").expect("snapshot");
+    image.write(65536, &[6; 65536]).expect("write");
+    image.write_compressed(196_608, &[8; 65536]).expect("compress");
+    image.flush().expect("flush");
+    let before = (file.content_len(), image.check().expect("check").allocated_clusters);
+    for (cluster, byte) in [(0_u64, 5_u8), (1, 6), (2, 7)] {
+        let at = cluster * 65536 + 4096;
+        image.write_zeroes(at, 8192, false).expect("zero");
+        let extent = image.extent(GuestOffset(at), 65536).expect("extent");
+        assert_eq!((extent.len.min(8192), extent.source), (8192, Source::Zero), "{byte}");
+        let content = read(&image, cluster * 65536, 65536);
+        assert!(content[..4096] == [byte; 4096] && content[4096..12_288] == [0; 8192], "{byte}");
+        assert!(content[12_288..] == [byte; 53_248], "{byte}");
+    }
+    image.flush().expect("flush");
+    assert_eq!((file.content_len(), image.check().expect("check").allocated_clusters), before);
+    image.write_zeroes(196_608 + 1000, 8192, false).expect("zero");
+    let content = read(&image, 196_608, 65536);
+    assert!(content[..1000] == [8; 1000] && content[1000..9192] == [0; 8192] && content[9192] == 8);
+    image.write_zeroes(SIZE - 5000, 5000, false).expect("zero");
+    assert_eq!(read(&image, SIZE - 5001, 5001)[..2], [5, 0]);
+    assert_clean(&image);
+    drop(image);
+    let shown = over_at(&file, "s");
+    assert!(read(&shown, 131_072, 65536) == [7; 65536], "the snapshot");
+}
+
+fn over_at(file: &MemFile, snapshot: &str) -> Image {
+    let backing = Backing::raw(Box::new(MemStorage::from_bytes(&[]))).expect("backing");
+    let parts = Parts { file: Box::new(store(file)), data: None, backing: Some(backing) };
+    Image::from_parts(parts, &OpenOptions::new().snapshot(snapshot)).expect("open at the snapshot")
 }

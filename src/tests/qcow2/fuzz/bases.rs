@@ -56,18 +56,16 @@ impl Files {
 
 type Change = fn(&mut CreateOptions);
 
-/// Every kind: what it is like, and what lies under it.
+/// Every kind: what it is like, and what lies under it. Clusters are small, so that tables are
+/// quickly walked, and there is more than one of them.
 const KINDS: &[(Change, Under)] = &[
     (|o| o.cluster_size = 4096, Under::Nothing),
     (|o| (o.cluster_size, o.version) = (4096, 2), Under::Nothing),
     (|o| (o.cluster_size, o.refcount_bits) = (512, 64), Under::Nothing),
     (|o| (o.cluster_size, o.refcount_bits) = (512, 1), Under::Nothing),
-    (|_| {}, Under::Nothing),
+    (|o| o.cluster_size = 1024, Under::Nothing),
     (|o| (o.cluster_size, o.extended_l2) = (16384, true), Under::Nothing),
-    (
-        |o| (o.cluster_size, o.refcount_bits, o.compression) = (4096, 8, Compression::Zstd),
-        Under::Nothing,
-    ),
+    (|o| (o.cluster_size, o.refcount_bits, o.compression) = (4096, 8, Compression::Zstd), Under::Nothing),
     (|o| o.cluster_size = 4096, Under::Raw),
     (|o| (o.cluster_size, o.extended_l2) = (16384, true), Under::Raw),
     (|o| (o.cluster_size, o.refcount_bits) = (1024, 4), Under::Image),
@@ -76,7 +74,7 @@ const KINDS: &[(Change, Under)] = &[
     (|o| (o.cluster_size, o.extended_l2) = (16384, true), Under::Data { raw: true }),
     (|o| (o.cluster_size, o.refcount_bits, o.lazy_refcounts) = (2048, 2, true), Under::Nothing),
     (|o| o.cluster_size = 4096, Under::Bitmaps),
-    (|o| (o.cluster_size, o.extended_l2, o.compression) = (131_072, true, Compression::Zstd), Under::Image),
+    (|o| (o.cluster_size, o.extended_l2, o.compression) = (16384, true, Compression::Zstd), Under::Image),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
