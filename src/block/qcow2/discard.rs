@@ -220,7 +220,7 @@ impl Image {
     /// Makes a part of a cluster read as zeroes: whole subclusters are marked, the rest is written.
     pub(super) fn zero_part(&self, guest: u64, len: u64) -> Result<()> {
         if !self.geo.extended_l2 || self.data_raw {
-            return self.write_zero_bytes(guest, len);
+            return self.zero_bytes(guest, len);
         }
         let unit = self.geo.allocation_unit();
         let (mut at, end) = (guest, guest + len);
@@ -230,10 +230,10 @@ impl Image {
             // The disk's end completes its last subcluster.
             let last = if next == self.size() { next } else { next / unit * unit };
             if first < last && self.mark_zero(first, last)? {
-                self.write_zero_bytes(at, first - at)?;
-                self.write_zero_bytes(last, next - last)?;
+                self.zero_bytes(at, first - at)?;
+                self.zero_bytes(last, next - last)?;
             } else {
-                self.write_zero_bytes(at, next - at)?;
+                self.zero_bytes(at, next - at)?;
             }
             at = next;
         }
@@ -262,7 +262,7 @@ impl Image {
     }
 
     /// Writes zeroes to what does not read as zeroes already.
-    fn write_zero_bytes(&self, guest: u64, len: u64) -> Result<()> {
+    fn zero_bytes(&self, guest: u64, len: u64) -> Result<()> {
         let (mut at, end) = (guest, guest + len);
         while at < end {
             let extent = self.extent_unchecked(at, (end - at).min(ZEROES.len() as u64))?;
