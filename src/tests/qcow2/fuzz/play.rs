@@ -202,7 +202,7 @@ impl Play {
     fn range(image: &Image, input: &mut Input<'_>) -> (u64, u64) {
         let (place, length, how) = (u64::from(input.half()), u64::from(input.half()), input.byte());
         let size = image.size();
-        let at = (u128::from(size) * u128::from(place) >> 16) as u64;
+        let at = ((u128::from(size) * u128::from(place)) >> 16) as u64;
         let unit = [1, 512, 4096, image.cluster_size()][usize::from(how % 4)];
         let at = at / unit * unit;
         let len = match how / 4 % 8 {
