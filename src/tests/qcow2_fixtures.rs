@@ -43,15 +43,26 @@ fn put(disk: &mut [u8], writes: &[&[Write]]) {
     }
 }
 
-/// All of them, unpacked into a folder that goes away.
-fn unpacked() -> TempDir {
+/// The files of an image, unpacked into a folder that goes away.
+fn unpacked(image: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("scratch folder");
+    let family = if image == "chain" { &["chain", "middle", "base"][..] } else { &[image] };
     for name in fixture_table::on_disk("qcow2") {
+        if family.iter().all(|wanted| name.split('.').next() != Some(wanted)) {
+            continue;
+        }
         let packed = fs::read(fixture_table::folder("qcow2").join(&name)).expect("a fixture");
         let bytes = zstd::stream::decode_all(&packed[..]).expect("a zstd frame");
         fs::write(dir.path().join(name.trim_end_matches(".zst")), bytes).expect("write");
     }
     dir
+}
+
+/// An image opened for reading, and the folder that it is in.
+fn opened(name: &str) -> (TempDir, Image) {
+    let dir = unpacked(name);
+    let image = Image::open(path(&dir, name), &allowed()).expect(name);
+    (dir, image)
 }
 
 fn allowed() -> OpenOptions {
@@ -70,14 +81,15 @@ fn content(image: &Image) -> Vec<u8> {
 
 fn assert_same(name: &str, read: &[u8], known: &[u8]) {
     assert_eq!(read.len(), known.len(), "{name}");
-    let differs = read.iter().zip(known).position(|(a, b)| a != b);
-    assert_eq!(differs, None, "{name}: the first difference");
+    if read != known {
+        let differs = read.iter().zip(known).position(|(a, b)| a != b);
+        panic!("{name}: the first difference is at {differs:?}");
+    }
 }
 
 /// Reads `name` as it is, then writes to it, and reads again.
 fn holds(name: &str, known: Vec<u8>) {
-    let dir = unpacked();
-    let image = Image::open(path(&dir, name), &allowed()).expect(name);
+    let (dir, image) = opened(name);
     assert_same(name, &content(&image), &known);
     let report = image.check().expect("check");
     assert!(report.is_clean(), "{name}: {report:?}");
@@ -115,8 +127,7 @@ fn the_table_of_checksums_holds() {
 fn both_versions() {
     holds("v2", disk(M, &[COMMON]));
     holds("v3", disk(M, &[COMMON]));
-    let dir = unpacked();
-    let version = |name| Image::open(path(&dir, name), &allowed()).expect(name).header().version;
+    let version = |name| opened(name).1.header().version;
     assert_eq!((version("v2"), version("v3")), (2, 3));
 }
 
@@ -124,8 +135,7 @@ fn both_versions() {
 fn the_smallest_and_the_largest_clusters() {
     holds("clusters_512", disk(M, &[COMMON]));
     holds("clusters_2m", disk(M, &[COMMON]));
-    let dir = unpacked();
-    let size = |name| Image::open(path(&dir, name), &allowed()).expect(name).cluster_size();
+    let size = |name| opened(name).1.cluster_size();
     assert_eq!((size("clusters_512"), size("clusters_2m")), (512, 2 << 20));
 }
 
@@ -133,8 +143,7 @@ fn the_smallest_and_the_largest_clusters() {
 fn the_narrowest_and_the_widest_refcounts() {
     holds("refcount_1", disk(M, &[COMMON]));
     holds("refcount_64", disk(M, &[COMMON]));
-    let dir = unpacked();
-    let most = |name| Image::open(path(&dir, name), &allowed()).expect(name).geometry().refcount_max();
+    let most = |name| opened(name).1.geometry().refcount_max();
     assert_eq!((most("refcount_1"), most("refcount_64")), (1, u64::MAX));
 }
 
@@ -142,8 +151,7 @@ fn the_narrowest_and_the_widest_refcounts() {
 fn both_methods_of_compression() {
     for (name, method) in [("zlib", Compression::Zlib), ("zstd", Compression::Zstd)] {
         holds(name, disk(M, &[COMMON, COMPRESSED]));
-        let dir = unpacked();
-        let image = Image::open(path(&dir, name), &allowed()).expect(name);
+        let (_dir, image) = opened(name);
         assert_eq!(image.header().compression().expect("a known method"), method);
         assert_eq!(image.check().expect("check").compressed_clusters, 3, "{name}");
     }
@@ -152,8 +160,7 @@ fn both_methods_of_compression() {
 #[test]
 fn subclusters() {
     holds("subclusters", disk(M, &[COMMON]));
-    let dir = unpacked();
-    let image = Image::open(path(&dir, "subclusters"), &allowed()).expect("open");
+    let (_dir, image) = opened("subclusters");
     assert!(image.geometry().extended_l2);
     // 102,400 is in the second cluster, where only three subclusters are there.
     let extents = image.map(GuestOffset(65536), 65536).expect("map");
@@ -165,8 +172,7 @@ fn subclusters() {
 fn zero_clusters_with_and_without_a_host_cluster() {
     let zeroed: &[Write] = &[(0, 8192, 0), (16384, 8192, 0)];
     holds("zeroes", disk(M, &[COMMON, zeroed]));
-    let dir = unpacked();
-    let image = Image::open(path(&dir, "zeroes"), &allowed()).expect("open");
+    let (_dir, image) = opened("zeroes");
     for at in [0, 16384, 204_800] {
         let extent = image.extent(GuestOffset(at), 8192).expect("extent");
         assert_eq!((extent.len, extent.source), (8192, Source::Zero), "{at}");
@@ -178,7 +184,7 @@ fn snapshots() {
     let first = disk(M, &[COMMON]);
     let second = disk(M, &[COMMON, &[(4096, 20480, 0x99)]]);
     holds("snapshot", disk(M, &[COMMON, &[(4096, 20480, 0x99), (8192, 4096, 0xaa), (12288, 4096, 0)]]));
-    let dir = unpacked();
+    let dir = unpacked("snapshot");
     for round in 0..2 {
         for (name, known) in [("first", &first), ("second", &second)] {
             let image = Image::open(path(&dir, "snapshot"), &allowed().snapshot(name)).expect(name);
@@ -200,9 +206,8 @@ fn snapshots() {
 #[test]
 fn a_persistent_bitmap() {
     const BITMAPS: u32 = 0x2385_2875;
-    let dir = unpacked();
+    let (dir, image) = opened("bitmap");
     let has = |image: &Image| image.extensions().iter().any(|e| e.kind == BITMAPS);
-    let image = Image::open(path(&dir, "bitmap"), &allowed()).expect("open");
     assert!(has(&image) && image.header().autoclear & 1 != 0);
     assert!(image.check().expect("check").is_clean());
     drop(image);
@@ -224,7 +229,7 @@ fn a_chain_of_an_image_over_an_image_over_a_raw_file() {
 fn external_data_files() {
     holds("data_file", disk(M, &[COMMON]));
     holds("data_file_raw", disk(M, &[COMMON]));
-    let dir = unpacked();
+    let dir = unpacked("data_file_raw");
     let raw = fs::read(dir.path().join("data_file_raw.raw")).expect("the data file");
     assert_same("as a raw image", &raw, &disk(M, &[COMMON]));
 }
@@ -233,8 +238,7 @@ fn external_data_files() {
 #[test]
 fn an_image_whose_writer_was_killed() {
     let known = disk(M, &[&[(0, 65536, 0x11), (131_072, 65536, 0x22)]]);
-    let dir = unpacked();
-    let image = Image::open(path(&dir, "dirty"), &allowed()).expect("open");
+    let (dir, image) = opened("dirty");
     assert_eq!(image.header().incompatible & 1, 1, "the dirty bit");
     assert!(image.check().expect("check").corruptions > 0);
     assert_same("dirty", &content(&image), &known);
