@@ -50,6 +50,7 @@ fn main() -> std::process::ExitCode {
         Trial::test(name.clone(), move || cut_everywhere(&name, change, true))
             .with_ignored_flag(missing.is_some())
     }));
+    trials.push(qemu::without_tools(|name| name.starts_with("cut_and_ask_qemu::")));
     libtest_mimic::run(&args, trials).exit_code()
 }
 
@@ -96,24 +97,33 @@ fn judge(left: &MemStorage, track: &Track, ask_qemu: bool) -> Result<(), String>
     let seen = open_read_only(left, None)?;
     let dirty = seen.header().incompatible & 1 != 0;
     let report = seen.check().map_err(|error| error.to_string())?;
-    // Version 2 has no dirty bit: a cut snapshot operation may leave COPIED flags to repair.
-    let excused = dirty || seen.header().version == 2;
+    // Version 2 has no dirty bit: a cut snapshot operation may leave COPIED flags unset, which costs
+    // copies and no content, and which a check finds nonetheless.
+    let old = seen.header().version == 2;
+    let excused = dirty || old;
     if report.corruptions > 0 && !excused {
         return Err(format!("corrupt before any repair: {report:?}"));
     }
     let file = left.file().clone();
     let image = scene::open(MemStorage::over(file.clone())).map_err(|error| format!("open: {error}"))?;
     compare(&image, track)?;
-    if image.header().version == 2 {
+    let sound = |report: wallgrind::block::qcow2::Report| match report.corruptions + report.check_errors {
+        0 => Ok(()),
+        _ => Err(format!("corrupt after reopening: {report:?}")),
+    };
+    if !old {
+        sound(image.check().map_err(|error| error.to_string())?)?;
+    }
+    // Also before a repair a write must not reach a snapshot.
+    image.write(1024, &[0xee; 9000]).map_err(|error| format!("write: {error}"))?;
+    image.flush().map_err(|error| format!("flush: {error}"))?;
+    let store = MemStorage::over(file);
+    snapshots(&store, track)?;
+    if old {
         image.repair().map_err(|error| format!("repair: {error}"))?;
     }
-    let report = image.check().map_err(|error| error.to_string())?;
-    if report.corruptions + report.check_errors > 0 {
-        return Err(format!("corrupt after reopening: {report:?}"));
-    }
-    image.write(1024, &[0xee; 9000]).map_err(|error| format!("write: {error}"))?;
+    sound(image.check().map_err(|error| error.to_string())?)?;
     drop(image);
-    let store = MemStorage::over(file);
     snapshots(&store, track)?;
     if ask_qemu {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;

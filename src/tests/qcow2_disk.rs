@@ -54,6 +54,7 @@ fn main() -> std::process::ExitCode {
         }
     }
     list.extend(disk_threads::trials());
+    list.push(qemu::without_tools(|name| name.starts_with("sequences_")));
     libtest_mimic::run(&args, list).exit_code()
 }
 

@@ -3,8 +3,13 @@
 //!
 //! Neighbours: the other `qcow2_*` targets try the same at random.
 
+#[path = "qcow2/fuzz/bitmap.rs"]
+#[allow(dead_code, reason = "shared with the fuzzer, which uses other parts")]
+mod bitmap;
 #[path = "qcow2/image.rs"]
 mod image;
+#[path = "qcow2/kept.rs"]
+mod kept;
 #[path = "qcow2/req_guest.rs"]
 mod req_guest;
 #[path = "qcow2/req_mapping.rs"]

@@ -3,9 +3,11 @@
 //!
 //! Neighbours: `tls::keys` embeds them; `fixtures/tls/make.sh` made them.
 
+#[path = "fixture_table.rs"]
+#[allow(dead_code, reason = "shared with other test targets, which use other parts")]
+mod fixture_table;
+
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +15,6 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, Error};
-use sha2::{Digest, Sha256};
 use wallgrind::tls::keys::{self, Fixture, KeyKind};
 use wallgrind::tls::{NOW, Provider};
 
@@ -27,35 +28,20 @@ fn all_files(kind: KeyKind) -> [Fixture; 6] {
     [f.root, f.intermediate, f.server, f.server_key, f.client, f.client_key]
 }
 
-fn table() -> BTreeMap<String, String> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/README.md"));
-    let readme = readme.expect("fixtures/README.md");
-    let row = |line: &str| {
-        let (name, digest) = line.strip_prefix("| `tls/")?.strip_suffix("` |")?.split_once("` | `")?;
-        Some((name.to_string(), digest.to_string()))
-    };
-    readme.lines().filter_map(row).collect()
-}
-
 #[test]
 fn the_table_of_checksums_holds() {
     let mut found = BTreeMap::new();
     for fixture in KeyKind::ALL.into_iter().flat_map(all_files) {
-        let hex: String = Sha256::digest(fixture.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        found.insert(fixture.name.to_string(), hex);
+        found.insert(fixture.name.to_string(), fixture_table::digest(fixture.bytes));
     }
     assert_eq!(found.len(), 24);
-    assert_eq!(found, table());
+    assert_eq!(found, fixture_table::table("tls"));
 }
 
 #[test]
 fn the_embedded_files_are_all_that_the_folder_has() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls");
-    let names = fs::read_dir(folder).expect("fixtures/tls").map(|entry| entry.expect("entry").file_name());
-    let mut on_disk: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
-    on_disk.retain(|name| name != "make.sh");
-    on_disk.sort();
-    assert_eq!(on_disk, table().into_keys().collect::<Vec<_>>());
+    let named: Vec<String> = fixture_table::table("tls").into_keys().collect();
+    assert_eq!(fixture_table::on_disk("tls"), named);
 }
 
 /// Verifies `end` for a server called `localhost` at a time given in seconds since 1970.

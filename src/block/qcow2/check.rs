@@ -6,6 +6,7 @@
 //! image costs no more than its length.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::storage::Storage;
@@ -13,9 +14,14 @@ use super::cache::Meta;
 use super::counts::Counts;
 use super::entry::{self, Cluster, L2Entry};
 use super::extension;
-use super::image::{Image, State};
+use super::header::AUTOCLEAR_BITMAPS;
+use super::image::{Image, State, corrupt};
 use super::sync::lock;
 use super::types::HostOffset;
+
+/// Most bitmaps that are followed, and the largest directory in bytes; qemu makes no more.
+const BITMAPS_MAX: u32 = 65535;
+const BITMAP_DIRECTORY_MAX: u64 = 64 << 20;
 
 /// Messages that a report keeps.
 const MESSAGES: usize = 100;
@@ -39,6 +45,8 @@ pub struct Report {
     pub compressed_clusters: u64,
     /// Offset in bytes where the last cluster in use ends.
     pub image_end_offset: u64,
+    /// Entries that a repair gave up, with what they stood for; a check itself gives up nothing.
+    pub given_up: u64,
     /// The first findings in words.
     pub messages: Vec<String>,
 }
@@ -74,6 +82,16 @@ pub(super) struct References {
     pub(super) counts: Counts,
     /// A refcount table entry is unusable: the refcounts have to be built anew.
     pub(super) refcounts_broken: bool,
+    /// A table could not be read: the counts are too low.
+    pub(super) unreadable: Option<Error>,
+}
+
+impl References {
+    /// All references, or the error that hid some of them: who lowers refcounts to an incomplete
+    /// count frees what is in use.
+    pub(super) fn complete(mut self) -> Result<Self> {
+        self.unreadable.take().map_or(Ok(self), Err)
+    }
 }
 
 impl Image {
@@ -118,10 +136,16 @@ impl Image {
                 Err(error) => {
                     report.check_errors += 1;
                     report.note(|| error.to_string());
+                    found.unreadable = Some(error);
                 }
             }
         }
-        self.count_bitmaps(state, &mut found.counts)?;
+        if let Err(error) = self.count_bitmaps(state, &mut found.counts) {
+            match error.kind() {
+                ErrorKind::Io => return Err(error),
+                _ => report.corruption(|| format!("bitmaps: {error}")),
+            }
+        }
         self.count_refcounts(state, &mut found, report);
         Ok(found)
     }
@@ -160,7 +184,7 @@ impl Image {
         tables: &mut BTreeMap<u64, Uses>,
         report: &mut Report,
     ) {
-        let end = self.file_len.load(std::sync::atomic::Ordering::Acquire);
+        let end = self.file_len.load(Ordering::Acquire);
         for (index, word) in l1.iter().enumerate() {
             match entry::decode_l1(*word, &self.geo) {
                 Ok(None) => {}
@@ -174,7 +198,7 @@ impl Image {
     fn count_entries(&self, words: &[u64], uses: Uses, counts: &mut Counts, report: &mut Report) {
         let times = uses.active + uses.inactive;
         let mut next = 0;
-        let end = self.geo.round_up(self.file_len.load(std::sync::atomic::Ordering::Acquire));
+        let end = self.geo.round_up(self.file_len.load(Ordering::Acquire));
         for (index, entry) in self.entries(words).enumerate() {
             match entry::decode_l2(entry, &self.geo) {
                 // Not counted: refcounts that are built anew would have to reach that far.
@@ -209,7 +233,7 @@ impl Image {
     }
 
     /// Whether a cluster is said to be in the image file from `end` on.
-    fn is_past(&self, cluster: Cluster, end: u64) -> bool {
+    pub(super) fn is_past(&self, cluster: Cluster, end: u64) -> bool {
         match cluster {
             Cluster::Compressed(compressed) => compressed.host.0 >= end,
             Cluster::Standard(standard) => {
@@ -232,7 +256,7 @@ impl Image {
         let bytes = state.refs.table.len() as u64 * 8;
         self.count_range(&mut found.counts, header.refcount_table_offset, bytes);
         found.refcounts_broken |= state.refs.table.is_empty();
-        let end = self.file_len.load(std::sync::atomic::Ordering::Acquire);
+        let end = self.file_len.load(Ordering::Acquire);
         for (index, word) in state.refs.table.iter().enumerate() {
             match entry::decode_refcount_table(*word, &self.geo) {
                 Ok(None) => {}
@@ -252,18 +276,24 @@ impl Image {
         }
     }
 
-    /// Clusters of persistent bitmaps, which are only kept as long as nobody writes.
+    /// Clusters of persistent bitmaps, which are only kept as long as nobody writes; without their
+    /// autoclear bit they mean nothing.
     pub(super) fn count_bitmaps(&self, state: &State, counts: &mut Counts) -> Result<()> {
-        let Some(found) = state.extensions.iter().find(|e| e.kind == extension::BITMAPS) else {
+        let found = state.extensions.iter().find(|e| e.kind == extension::BITMAPS);
+        let consistent = state.header.header.autoclear & AUTOCLEAR_BITMAPS != 0;
+        let Some(found) = found.filter(|_| consistent) else {
             return Ok(());
         };
         let data = &found.data;
         let number = super::header::u32_at(data, 0)?;
         let bytes = super::header::u64_at(data, 8)?;
         let offset = super::header::u64_at(data, 16)?;
-        if bytes > 64 << 20 {
-            return Err(super::image::corrupt("bitmap directory too large"));
+        if number > BITMAPS_MAX || bytes > BITMAP_DIRECTORY_MAX {
+            return Err(corrupt("too many bitmaps"));
         }
+        // Tables do not overlap: together they are no longer than the file.
+        let mut left = self.geo.round_up(self.file_len.load(Ordering::Acquire));
+        self.take_from_file(offset, bytes, &mut left)?;
         self.count_range(counts, offset, bytes);
         let mut directory = vec![0; bytes as usize];
         let got = self.file.read_at(&mut directory, offset)?;
@@ -272,24 +302,40 @@ impl Image {
         for _ in 0..number {
             let entry = directory.get(at..).unwrap_or(&[]);
             let table = super::header::u64_at(entry, 0)?;
-            let entries = u64::from(super::header::u32_at(entry, 8)?);
+            let bytes = u64::from(super::header::u32_at(entry, 8)?) * 8;
             let name = super::header::u32_at(entry, 16)? & 0xffff;
             let extra = super::header::u32_at(entry, 20)?;
-            self.count_bitmap(table, entries, counts)?;
+            self.take_from_file(table, bytes, &mut left)?;
+            self.count_bitmap(table, bytes, counts)?;
             at += (24 + name as usize + extra as usize).next_multiple_of(8);
+            if at > directory.len() {
+                return Err(corrupt("bitmap directory too short"));
+            }
         }
         Ok(())
     }
 
-    fn count_bitmap(&self, table: u64, entries: u64, counts: &mut Counts) -> Result<()> {
-        if entries * 8 > 64 << 20 {
-            return Err(super::image::corrupt("bitmap table too large"));
+    /// Takes a table of a bitmap from the bytes that are `left`; refuses one that is not in the file.
+    fn take_from_file(&self, offset: u64, bytes: u64, left: &mut u64) -> Result<()> {
+        let file_len = self.geo.round_up(self.file_len.load(Ordering::Acquire));
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= file_len);
+        match left.checked_sub(bytes).filter(|_| inside && self.geo.aligned(offset)) {
+            Some(rest) => {
+                *left = rest;
+                Ok(())
+            }
+            None => Err(corrupt("table of a bitmap not in the file").with_host(offset)),
         }
-        self.count_range(counts, table, entries * 8);
-        for word in self.read_table_words(table, entries * 8)? {
-            let host = word & entry::OFFSET_MASK;
-            if host != 0 {
-                counts.add(self.geo.cluster_of(host), 1);
+    }
+
+    fn count_bitmap(&self, table: u64, bytes: u64, counts: &mut Counts) -> Result<()> {
+        let end = self.file_len.load(Ordering::Acquire);
+        self.count_range(counts, table, bytes);
+        for word in self.read_table_words(table, bytes)? {
+            match word & entry::OFFSET_MASK {
+                0 => {}
+                host if host >= end => return Err(corrupt("bitmap past end of file").with_host(host)),
+                host => counts.add(self.geo.cluster_of(host), 1),
             }
         }
         Ok(())
@@ -299,7 +345,7 @@ impl Image {
     fn compare(&self, state: &mut State, found: &References, report: &mut Report) -> Result<()> {
         let mut end = 0;
         for (cluster, expected) in found.counts.iter() {
-            let stored = state.refs.get(&*self.file, cluster).unwrap_or(0);
+            let stored = self.stored(state, cluster)?;
             if stored < expected {
                 report
                     .corruption(|| format!("cluster {cluster} has refcount {stored}, {expected} references"));
@@ -315,6 +361,14 @@ impl Image {
         })?;
         report.image_end_offset = end << self.geo.cluster_bits;
         Ok(())
+    }
+
+    /// The refcount of a cluster; 0 where its block is unusable, which is reported with its table entry.
+    fn stored(&self, state: &mut State, cluster: u64) -> Result<u64> {
+        match state.refs.get(&*self.file, cluster) {
+            Err(error) if error.kind() != ErrorKind::Io => Ok(0),
+            result => result,
+        }
     }
 
     /// Runs `body` for every cluster with a refcount above 0.
@@ -344,16 +398,26 @@ impl Image {
             let Ok(Some((host, copied))) = entry::decode_l1(word, &self.geo) else {
                 continue;
             };
-            let count = state.refs.get(&*self.file, self.geo.cluster_of(host.0)).unwrap_or(0);
+            let count = self.stored(state, self.geo.cluster_of(host.0))?;
             if (count == 1) != copied {
                 report.corruption(|| format!("L1 entry {index}: COPIED with refcount {count}"));
             }
-            let Ok(words) = self.read_table_words(host.0, self.geo.cluster_size()) else {
-                continue;
+            let words = match self.read_table_words(host.0, self.geo.cluster_size()) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => continue,
+                Err(_) => {
+                    report.check_errors = report.check_errors.max(1);
+                    continue;
+                }
+                Ok(words) => words,
             };
             for entry in self.entries(&words) {
-                if let Ok(false) = self.copied_is_right(state, entry) {
-                    report.corruption(|| format!("L2 entry {:#x}: COPIED is wrong", entry.word));
+                match self.copied_is_right(state, entry) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        report.corruption(|| format!("L2 entry {:#x}: COPIED is wrong", entry.word));
+                    }
+                    Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                    Err(_) => {}
                 }
             }
         }

@@ -5,6 +5,8 @@
 //! Neighbours: `table` changes entries, `flush` frees and punches, `write`
 //! zeroes what is smaller than a cluster.
 
+use std::cell::Cell;
+
 use super::super::error::Result;
 use super::alloc::ZEROES;
 use super::entry::{self, Cluster, L2Entry, Standard};
@@ -245,8 +247,52 @@ impl Image {
         self.zero_part(first << bits, end - (first << bits))
     }
 
-    /// Writes zeroes to what does not read as zeroes already.
+    /// Makes a part of a cluster read as zeroes: whole subclusters are marked, the rest is written.
     pub(super) fn zero_part(&self, guest: u64, len: u64) -> Result<()> {
+        if !self.geo.extended_l2 || self.data_raw {
+            return self.zero_bytes(guest, len);
+        }
+        let unit = self.geo.allocation_unit();
+        let (mut at, end) = (guest, guest + len);
+        while at < end {
+            let next = self.geo.round_up(at + 1).min(end);
+            let first = at.next_multiple_of(unit);
+            // The disk's end completes its last subcluster.
+            let last = if next == self.size() { next } else { next / unit * unit };
+            if first < last && self.mark_zero(first, last)? {
+                self.zero_bytes(at, first - at)?;
+                self.zero_bytes(last, next - last)?;
+            } else {
+                self.zero_bytes(at, next - at)?;
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Marks the subclusters of `from..to`, which lie in one cluster, as zeroes; `false` if that
+    /// cluster is compressed.
+    fn mark_zero(&self, from: u64, to: u64) -> Result<bool> {
+        let within = self.geo.within(from);
+        let mask = self.geo.mask(within, within + to - from);
+        let backed = self.backed(from);
+        let compressed = Cell::new(false);
+        let change = |_, old: Cluster| {
+            let Cluster::Standard(old) = old else {
+                compressed.set(true);
+                return None;
+            };
+            let reads_zero = old.alloc & mask == 0 && (old.zero & mask == mask || !backed);
+            let new = Standard { alloc: old.alloc & !mask, zero: old.zero | mask, ..old };
+            (!reads_zero).then(|| entry::encode_l2(new, &self.geo))
+        };
+        let mut state = lock(&self.state);
+        self.change_existing(&mut state, self.geo.cluster_of(from), 1, false, change)?;
+        Ok(!compressed.get())
+    }
+
+    /// Writes zeroes to what does not read as zeroes already.
+    fn zero_bytes(&self, guest: u64, len: u64) -> Result<()> {
         let (mut at, end) = (guest, guest + len);
         while at < end {
             let extent = self.extent_unchecked(at, (end - at).min(ZEROES.len() as u64))?;

@@ -13,6 +13,8 @@ pub const BACKING_FORMAT: u32 = 0xe279_2aca;
 pub const FEATURE_NAMES: u32 = 0x6803_f857;
 /// Persistent bitmaps.
 pub const BITMAPS: u32 = 0x2385_2875;
+/// Ours, for the place of one that was dropped: readers skip what they do not know.
+pub const NOTHING: u32 = 0x6e6f_7468;
 /// Name of the external data file.
 pub const DATA_FILE: u32 = 0x4441_5441;
 
@@ -23,6 +25,13 @@ pub struct Extension {
     pub kind: u32,
     /// Its data without padding.
     pub data: Vec<u8>,
+}
+
+impl Extension {
+    /// Bytes that it takes in the file.
+    pub(super) fn stored_len(&self) -> u64 {
+        8 + (self.data.len() as u64).next_multiple_of(8)
+    }
 }
 
 /// Reads the extension area. `bounded` says that the area ends at a backing file name, where old
@@ -45,7 +54,7 @@ pub fn parse(area: &[u8], bounded: bool) -> Result<Vec<Extension>> {
         let Some(data) = tail.get(..len) else {
             return Err(corrupt("header extension longer than the header cluster"));
         };
-        if found.iter().any(|e| e.kind == kind) {
+        if kind != NOTHING && found.iter().any(|e| e.kind == kind) {
             return Err(corrupt("header extension occurs twice"));
         }
         found.push(Extension { kind, data: data.to_vec() });

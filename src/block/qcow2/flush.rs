@@ -5,6 +5,8 @@
 //! `discard` made it so. Two barriers, a third only when the refcount table
 //! changed. A cut between any two steps leaves leaks at the most.
 
+use std::sync::atomic::Ordering;
+
 use super::super::error::Result;
 use super::cache::{Maps, Slot};
 use super::image::{Free, Image, State};
@@ -30,6 +32,14 @@ impl Image {
         let mapping = || self.maps().slots().iter().any(|slot| slot.dirty_words().is_some());
         let dirty = counts || state.header.stale || state.flags_stale || !state.l1_dirty.is_empty();
         !(dirty || freeing || mapping())
+    }
+
+    /// Flushes and closes. Dropping an image flushes too, but cannot say whether that worked.
+    pub fn close(self) -> Result<()> {
+        let flushed = self.flush();
+        // What could not be written now is not tried again by the drop.
+        self.writable.store(false, Ordering::Release);
+        flushed
     }
 
     /// [`Self::flush`] for who holds the state. While it runs nothing is allocated or linked.
@@ -190,7 +200,7 @@ impl Image {
 
 impl Drop for Image {
     /// Brings what is left to the file; whoever needs to know whether that worked calls
-    /// [`Image::flush`] before.
+    /// [`Image::close`], or [`Image::flush`] before.
     fn drop(&mut self) {
         let _ = self.flush();
     }

@@ -41,6 +41,8 @@ pub struct Image {
     pub(super) size: AtomicU64,
     pub(super) file_len: AtomicU64,
     pub(super) writable: AtomicBool,
+    /// Opened although structures may be damaged: nothing but a repair may change it.
+    pub(super) repair_only: bool,
     pub(super) maps: RwLock<Maps>,
     pub(super) state: Mutex<State>,
     pub(super) ranges: RangeLocks,
@@ -53,7 +55,6 @@ pub struct Image {
 pub struct State {
     pub(super) header: HeaderState,
     pub(super) extensions: Vec<Extension>,
-    pub(super) backing_name: Vec<u8>,
     pub(super) refs: Refcounts,
     pub(super) snapshots: Vec<Snapshot>,
     /// Sectors (64 entries) of the L1 table that differ from the file.
@@ -190,8 +191,12 @@ impl Image {
 
     /// Refuses changes of an image that must not be changed.
     pub(super) fn check_writable(&self) -> Result<()> {
-        if self.is_writable() {
+        if self.is_writable() && !self.repair_only {
             return Ok(());
+        }
+        if self.repair_only {
+            let message = "image is open for repair only: open it again for writing";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         Err(Error::new(ErrorKind::InvalidInput, "image is read-only or marked corrupt"))
     }

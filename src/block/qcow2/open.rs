@@ -237,11 +237,11 @@ impl Layout {
             size: AtomicU64::new(shown.unwrap_or(self.header.size)),
             file_len: AtomicU64::new(self.file_len),
             writable: AtomicBool::new(writable && shown.is_none()),
+            repair_only: options.repair,
             maps: RwLock::new(Maps::new(self.l1, meta, options.cache.slices)),
             state: Mutex::new(State {
                 header: HeaderState { header: self.header, stale: false },
                 extensions: self.extensions,
-                backing_name: self.backing_name,
                 refs: Refcounts::new(self.geo, self.refcount_table, self.file_len),
                 snapshots: self.snapshots,
                 l1_dirty: BTreeSet::new(),
@@ -280,7 +280,7 @@ impl Layout {
         let Some(wanted) = &options.snapshot else {
             return Ok(None);
         };
-        let Some(found) = self.snapshots.iter().find(|s| s.is(wanted)).cloned() else {
+        let Some(found) = snapshot::find(&self.snapshots, wanted).map(|at| self.snapshots[at].clone()) else {
             let message = format!("no snapshot {wanted:?}");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };

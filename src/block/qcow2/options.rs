@@ -75,7 +75,9 @@ impl OpenOptions {
         self
     }
 
-    /// Lets the image name an external data file.
+    /// Lets the image name an external data file. A relative name is looked up in the image's
+    /// folder, as that of a backing file is; qemu looks in its working directory, so that an image
+    /// means the same file to both if qemu runs in that folder or the name is absolute.
     #[must_use]
     pub fn allow_data_file(mut self, yes: bool) -> Self {
         self.data_file = yes;
@@ -89,7 +91,8 @@ impl OpenOptions {
         self
     }
 
-    /// Opens for writing although structures are damaged, so that [`super::Image::repair`] can run.
+    /// Opens although structures are damaged, so that [`super::Image::repair`] can run, and for
+    /// nothing else: a guest's writes are refused until the image is opened again.
     #[must_use]
     pub fn for_repair(mut self, yes: bool) -> Self {
         self.repair = yes;

@@ -1,13 +1,13 @@
 //! Repair: refcounts made equal to the references, in place or as a whole
 //! new structure, and COPIED flags made right.
 //!
-//! Neighbours: `check` counts; `adopt` repairs images with the dirty bit;
-//! `snapshot_ops` uses the parts. Counts go up before flags change and down
-//! after, so that a cut leaves leaks.
+//! Neighbours: `check` counts; `salvage` gives up what cannot be repaired;
+//! `adopt` repairs images with the dirty bit; `snapshot_ops` uses the parts.
+//! Counts go up before flags change and down after, so that a cut leaves leaks.
 
-use super::super::error::Result;
+use super::super::error::{ErrorKind, Result};
 use super::check::{References, Report};
-use super::create::plan_refcounts;
+use super::create::{invalid, plan_refcounts};
 use super::entry::{self, Cluster, L2Entry};
 use super::header;
 use super::image::{Image, State};
@@ -16,16 +16,17 @@ use super::types::HostOffset;
 use super::width;
 
 impl Image {
-    /// Makes refcounts and COPIED flags fit the references, and clears the dirty and corrupt bits
-    /// if nothing is left to complain about. Returns what a check finds afterwards.
+    /// Gives up entries that nothing can be made of, makes refcounts and COPIED flags fit the
+    /// references, and clears the dirty and corrupt bits if nothing is left to complain about.
+    /// Persistent bitmaps go, as with any write. Returns what a check finds afterwards.
     pub fn repair(&self) -> Result<Report> {
         let all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
-        let result = self.flush_state(&mut state).and_then(|()| self.repair_state(&mut state));
+        let result = self.repair_all(&mut state);
         drop(state);
         drop(all);
-        self.finish(result)?;
-        let report = self.check()?;
+        let given_up = self.finish(result)?;
+        let report = Report { given_up, ..self.check()? };
         if report.corruptions == 0 {
             let mut state = lock(&self.state);
             self.set_incompatible(&mut state, header::DIRTY | header::CORRUPT, false)?;
@@ -33,9 +34,19 @@ impl Image {
         Ok(report)
     }
 
+    fn repair_all(&self, state: &mut State) -> Result<u64> {
+        if !self.is_writable() {
+            return Err(invalid("image is read-only or marked corrupt: open it for repair"));
+        }
+        self.flush_state(state)?;
+        self.clear_autoclear(state)?;
+        let given_up = self.give_up_invalid(state)?;
+        self.repair_state(state)?;
+        Ok(given_up)
+    }
+
     pub(super) fn repair_state(&self, state: &mut State) -> Result<()> {
-        self.check_writable()?;
-        let found = self.references(state, &mut Report::default())?;
+        let found = self.references(state, &mut Report::default())?.complete()?;
         if found.refcounts_broken {
             self.rebuild(state)?;
         } else {
@@ -106,7 +117,7 @@ impl Image {
             let table = std::mem::take(&mut state.refs.table);
             let found = self.references(state, &mut Report::default());
             state.refs.table = table;
-            found?.counts
+            found?.complete()?.counts
         };
         let size = self.geo.cluster_size();
         let start = counts.end().max(self.geo.clusters_for(file.len()?));
@@ -144,6 +155,16 @@ impl Image {
     /// Rewrites COPIED flags of the active tables from the refcounts; forgets cached slices, which
     /// must be clean.
     pub(super) fn fix_copied(&self, state: &mut State) -> Result<()> {
+        self.rewrite_copied(state, Flags::FromRefcounts)
+    }
+
+    /// Clears the COPIED flags of the active tables: every write copies then, whatever happens to
+    /// the refcounts.
+    pub(super) fn clear_copied(&self, state: &mut State) -> Result<()> {
+        self.rewrite_copied(state, Flags::Cleared)
+    }
+
+    fn rewrite_copied(&self, state: &mut State, flags: Flags) -> Result<()> {
         let file = &*self.file;
         self.maps_mut().forget(|_| true);
         let header = &state.header.header;
@@ -157,8 +178,9 @@ impl Image {
             if self.is_structure(cluster) {
                 continue;
             }
-            *word = entry::encode_l1(host, state.refs.get(file, cluster)? == 1);
-            self.fix_copied_in(state, host)?;
+            let copied = flags == Flags::FromRefcounts && state.refs.get(file, cluster)? == 1;
+            *word = entry::encode_l1(host, copied);
+            self.rewrite_copied_in(state, host, flags)?;
         }
         let out: Vec<u8> = l1.iter().flat_map(|word| word.to_be_bytes()).collect();
         file.write_at(&out, offset)?;
@@ -167,27 +189,38 @@ impl Image {
         Ok(())
     }
 
-    fn fix_copied_in(&self, state: &mut State, table: HostOffset) -> Result<()> {
-        let Ok(words) = self.read_table_words(table.0, self.geo.cluster_size()) else {
-            return Ok(());
+    fn rewrite_copied_in(&self, state: &mut State, table: HostOffset, flags: Flags) -> Result<()> {
+        let words = match self.read_table_words(table.0, self.geo.cluster_size()) {
+            // Nothing is there, so nothing can be wrong with it.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            result => result?,
         };
         let mut changed = false;
         let mut out = Vec::with_capacity(words.len() * 8);
         for entry in self.entries(&words) {
             let mut entry = entry;
-            if !self.copied_is_right(state, entry)? {
+            let wrong = match flags {
+                Flags::FromRefcounts => !self.copied_is_right(state, entry)?,
+                Flags::Cleared => entry.word & entry::COPIED != 0,
+            };
+            if wrong {
                 entry = self.flip_copied(entry);
                 changed = true;
             }
-            out.extend_from_slice(&entry.word.to_be_bytes());
-            if self.geo.extended_l2 {
-                out.extend_from_slice(&entry.bitmap.to_be_bytes());
-            }
+            self.encode_entry(entry, &mut out);
         }
         if changed {
             self.file.write_at(&out, table.0)?;
         }
         Ok(())
+    }
+
+    /// Appends an entry as it is stored.
+    pub(super) fn encode_entry(&self, entry: L2Entry, out: &mut Vec<u8>) {
+        out.extend_from_slice(&entry.word.to_be_bytes());
+        if self.geo.extended_l2 {
+            out.extend_from_slice(&entry.bitmap.to_be_bytes());
+        }
     }
 
     fn flip_copied(&self, entry: L2Entry) -> L2Entry {
@@ -196,4 +229,11 @@ impl Image {
             _ => entry,
         }
     }
+}
+
+/// What COPIED flags are set to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flags {
+    FromRefcounts,
+    Cleared,
 }

@@ -92,8 +92,8 @@ impl Image {
 
     /// Zeroes the rest of the last cluster, and what a longer backing file would show.
     fn clear_new(&self, old: u64, size: u64) -> Result<()> {
-        let edge = self.geo.round_up(old).min(size);
-        self.zero_part(old, edge - old)?;
+        let edge = self.geo.round_up(old);
+        self.zero_part(old, edge.min(size) - old)?;
         let end = self.geo.round_up(self.backing_len).min(self.geo.round_up(size));
         if end <= edge {
             return Ok(());

@@ -38,16 +38,14 @@ pub struct Snapshot {
     pub vm_state: u64,
     /// Size of the disk at that time in bytes, where it was stored.
     pub disk_size: Option<u64>,
-    /// Extra data beyond the known fields, kept as it is.
+    /// Extra data beyond the known fields.
     pub extra: Vec<u8>,
+    /// The entry as it was read, which is how it is written back: older writers stored less extra
+    /// data, and names need not be UTF-8.
+    pub(super) stored: Option<Vec<u8>>,
 }
 
 impl Snapshot {
-    /// Whether `text` is its id or its name.
-    pub fn is(&self, text: &str) -> bool {
-        self.id == text || self.name == text
-    }
-
     /// Reads the entry at the start of `bytes`; returns its padded length too.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize)> {
         let half =
@@ -75,12 +73,21 @@ impl Snapshot {
             vm_state: if extra_len >= 8 { u64_at(bytes, 40)? } else { small_state },
             disk_size: if extra_len >= 16 { Some(u64_at(bytes, 48)?) } else { None },
             extra: bytes[FIXED + extra_len.min(16)..id_at].to_vec(),
+            stored: Some(bytes[..id_at + id_len + name_len].to_vec()),
         };
         Ok((snapshot, (id_at + id_len + name_len).next_multiple_of(8)))
     }
 
     /// Appends the entry with its padding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        match &self.stored {
+            Some(stored) => out.extend_from_slice(stored),
+            None => self.encode_new(out),
+        }
+        out.resize(out.len().next_multiple_of(8), 0);
+    }
+
+    fn encode_new(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.l1_offset.to_be_bytes());
         out.extend_from_slice(&self.l1_size.to_be_bytes());
         out.extend_from_slice(&(self.id.len() as u16).to_be_bytes());
@@ -99,7 +106,6 @@ impl Snapshot {
         out.extend_from_slice(&self.extra);
         out.extend_from_slice(self.id.as_bytes());
         out.extend_from_slice(self.name.as_bytes());
-        out.resize(out.len().next_multiple_of(8), 0);
     }
 
     /// Refuses an L1 table that cannot be one.
@@ -115,6 +121,12 @@ impl Snapshot {
         }
         Ok(())
     }
+}
+
+/// The place of the snapshot with this id, or else of the first with this name.
+pub fn find(snapshots: &[Snapshot], id_or_name: &str) -> Option<usize> {
+    let by_id = snapshots.iter().position(|s| s.id == id_or_name);
+    by_id.or_else(|| snapshots.iter().position(|s| s.name == id_or_name))
 }
 
 /// Reads the snapshot table; returns its length in bytes too.
@@ -192,8 +204,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Snapshot::parse(&bytes);
+        fn parsing_never_panics_and_keeps_every_byte(
+            mut bytes in proptest::collection::vec(any::<u8>(), 40..200), lens in (0_u8..20, 0_u8..9, 0_u8..9),
+        ) {
+            bytes[12..16].copy_from_slice(&[0, lens.1, 0, lens.2]);
+            bytes[36..40].copy_from_slice(&[0, 0, 0, lens.0]);
+            if let Ok((snapshot, len)) = Snapshot::parse(&bytes) {
+                let mut out = Vec::new();
+                snapshot.encode(&mut out);
+                let end = 40 + usize::from(lens.0) + usize::from(lens.1) + usize::from(lens.2);
+                prop_assert_eq!(out.len(), len);
+                prop_assert_eq!(&out[..end], &bytes[..end]);
+            }
         }
 
         #[test]
@@ -201,12 +223,12 @@ mod tests {
             let extra = if size.is_some() { vec![1, 2, 3] } else { Vec::new() };
             let snapshot = Snapshot {
                 id, name, l1_offset: 1 << 20, l1_size: 5, seconds: 1, nanoseconds: 2,
-                guest_nanoseconds: 3, vm_state: state, disk_size: size, extra,
+                guest_nanoseconds: 3, vm_state: state, disk_size: size, extra, stored: None,
             };
             let mut bytes = Vec::new();
             snapshot.encode(&mut bytes);
             let (parsed, len) = Snapshot::parse(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            prop_assert_eq!(parsed, snapshot);
+            prop_assert_eq!(Snapshot { stored: None, ..parsed }, snapshot);
             prop_assert_eq!(len, bytes.len());
         }
     }

@@ -3,7 +3,8 @@
 //! Neighbours: `snapshot` has the table's layout, `counts` the references,
 //! `repair` makes COPIED flags right. The header changes in one write, which
 //! decides whether a snapshot is there. Around it the dirty bit is set
-//! (version 3), so that a cut is repaired when the image is opened next.
+//! (version 3), so that a cut is repaired when the image is opened next, or
+//! COPIED flags are cleared (version 2), so that a cut costs copies, no content.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ use super::create::invalid;
 use super::entry::{self, Cluster};
 use super::header::{DIRTY, SNAPSHOTS_MAX};
 use super::image::{Free, Image, State, corrupt};
-use super::snapshot::Snapshot;
+use super::snapshot::{self, Snapshot};
 use super::sync::lock;
 use super::types::HostOffset;
 
@@ -55,6 +56,10 @@ impl Image {
         self.flush_state(&mut state)?;
         self.set_incompatible(&mut state, DIRTY, true)?;
         self.distrust_flags(&mut state);
+        if state.header.header.version < 3 {
+            // No dirty bit: what a cut leaves must not be written in place by whoever opens it next.
+            self.clear_copied(&mut state)?;
+        }
         let changed = change(&mut state);
         let settled = self.settle_flags(&mut state);
         let value = changed?;
@@ -85,10 +90,7 @@ impl Image {
     }
 
     fn find_snapshot(state: &State, id_or_name: &str) -> Result<usize> {
-        let by_id = state.snapshots.iter().position(|s| s.id == id_or_name);
-        by_id
-            .or_else(|| state.snapshots.iter().position(|s| s.name == id_or_name))
-            .ok_or_else(|| invalid("no such snapshot"))
+        snapshot::find(&state.snapshots, id_or_name).ok_or_else(|| invalid("no such snapshot"))
     }
 
     fn create_locked(&self, state: &mut State, name: &str) -> Result<String> {
@@ -120,6 +122,7 @@ impl Image {
             vm_state: 0,
             disk_size: Some(self.size()),
             extra: Vec::new(),
+            stored: None,
         };
         let mut snapshots = state.snapshots.clone();
         snapshots.push(snapshot);

@@ -58,6 +58,8 @@ const TOP: &[&str] = &[
     "benches",
     "src",
     "fixtures",
+    // Where cargo-fuzz looks for its targets.
+    "fuzz",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

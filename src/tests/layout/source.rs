@@ -23,9 +23,9 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All Rust files under `src`, `benches` and `fixtures`.
+/// All Rust files under `src`, `benches`, `fixtures` and `fuzz`.
 pub fn all_files() -> Vec<File> {
-    let mut files: Vec<File> = ["src", "benches", "fixtures"]
+    let mut files: Vec<File> = ["src", "benches", "fixtures", "fuzz"]
         .iter()
         .flat_map(|dir| walk(&root().join(dir)))
         .filter(|path| path.extension().is_some_and(|e| e == "rs"))

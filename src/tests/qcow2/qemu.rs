@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use libtest_mimic::{Failed, Trial};
 use wallgrind::block::qcow2::Report;
 
 /// Seconds until a tool is killed.
@@ -16,6 +17,25 @@ const LIMIT: &str = "30";
 pub fn missing() -> Option<&'static str> {
     let found = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
     (!found("qemu-img") || !found("qemu-io")).then_some("qemu-img or qemu-io is not on the PATH")
+}
+
+/// A trial that runs this test program where there are no tools: every trial whose name `needs`
+/// them is listed as ignored then, with the reason in its name.
+pub fn without_tools(needs: fn(&str) -> bool) -> Trial {
+    Trial::test("without_qemu_its_trials_are_ignored_with_the_reason", move || {
+        let list = |more: &[&str]| -> Result<Vec<String>, Failed> {
+            let program = std::env::current_exe()?;
+            let output = Command::new(program).env("PATH", "").args(["--list"]).args(more).output()?;
+            let text = String::from_utf8(output.stdout)?;
+            Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+        };
+        let (all, ignored) = (list(&[])?, list(&["--ignored"])?);
+        let needing: Vec<String> = all.into_iter().filter(|name| needs(name)).collect();
+        assert!(needing.len() > 3, "only {needing:?}");
+        assert_eq!(needing, ignored);
+        assert!(ignored.iter().all(|name| name.contains("not on the PATH")), "{ignored:?}");
+        Ok(())
+    })
 }
 
 /// Runs a tool; its output whether or not it succeeds.

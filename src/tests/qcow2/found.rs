@@ -1,0 +1,92 @@
+//! What the fuzzer found, each as the shortest way there.
+//!
+//! Neighbours: `fuzz` plays what found it; `image` makes the images.
+
+use wallgrind::block::ErrorKind;
+use wallgrind::block::faults::{Fault, Target};
+use wallgrind::block::mem::file::MemFile;
+use wallgrind::block::qcow2::{Image, OpenOptions, Parts};
+
+use super::image::{SIZE, assert_clean, made, overlay, read, store, writable};
+
+/// A disk that ends inside a cluster, with data there, over a backing file of the same length.
+#[test]
+fn growth_within_the_last_cluster_keeps_what_is_in_it() {
+    let odd = SIZE - 40_000;
+    let backing = vec![7; odd as usize];
+    for extended in [false, true] {
+        let (_, image) = overlay(&backing, |o| (o.size, o.extended_l2) = (odd, extended));
+        image.write(odd - 9000, &[9; 9000]).expect("write");
+        image.resize(odd + 5000, false).expect("grow");
+        assert!(read(&image, odd - 9000, 9000) == [9; 9000], "lost by growing");
+        assert!(read(&image, odd - 12_000, 3000) == [7; 3000]);
+        assert!(read(&image, odd, 5000) == [0; 5000]);
+        assert_clean(&image);
+    }
+}
+
+/// An image with two snapshots, and the content of its disk.
+fn with_snapshots() -> (MemFile, Vec<u8>) {
+    let file = made(|o| (o.size, o.cluster_size) = (64 * 1024, 512));
+    let image = writable(&file);
+    image.write(0, &[1; 30_000]).expect("write");
+    image.create_snapshot("a").expect("snapshot");
+    image.write(5000, &[2; 9000]).expect("write");
+    image.create_snapshot("b").expect("snapshot");
+    image.write(9000, &[3; 2000]).expect("write");
+    image.flush().expect("flush");
+    let content = read(&image, 0, 64 * 1024);
+    (file, content)
+}
+
+/// Runs `body` with each of its reads failing once; the image stays what it was.
+fn with_each_read_failing(body: fn(&Image) -> wallgrind::block::Result<()>) {
+    let (file, content) = with_snapshots();
+    let mut failures = 0;
+    for call in 0.. {
+        let file = super::image::copy(&file);
+        let over = store(&file);
+        let faults = over.faults().clone();
+        let parts = Parts { file: Box::new(over), data: None, backing: None };
+        let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
+        faults.reset();
+        faults.at(Target::Read, call, Fault::Errno(libc::EIO));
+        match body(&image) {
+            Ok(()) => {}
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Io, "read {call}: {error}");
+                failures += 1;
+            }
+        }
+        let ended = faults.calls(Target::Read) <= call;
+        faults.reset();
+        let report = image.check().expect("check");
+        assert_eq!((report.corruptions, report.check_errors), (0, 0), "read {call}: {report:?}");
+        image.write(0, &[4; 20_000]).expect("write");
+        assert!(read(&image, 20_000, 40_000) == content[20_000..60_000], "read {call}");
+        drop(image);
+        let shown = open_at(&file, "a");
+        assert!(read(&shown, 0, 30_000) == [1; 30_000], "read {call}: snapshot");
+        if ended {
+            break;
+        }
+    }
+    assert!(failures > 3, "only {failures} failures");
+}
+
+fn open_at(file: &MemFile, snapshot: &str) -> Image {
+    super::image::open_with(file, &OpenOptions::new().snapshot(snapshot)).expect("open at the snapshot")
+}
+
+/// Refcounts were lowered to a count that left out the table that could not be read.
+#[test]
+fn a_repair_that_cannot_read_a_table_changes_nothing() {
+    with_each_read_failing(|image| image.repair().map(|_| ()));
+}
+
+/// Flags of a table that could not be read stayed as they were, and nobody was told.
+#[test]
+fn flags_that_cannot_be_made_right_are_not_relied_upon() {
+    with_each_read_failing(|image| image.create_snapshot("c").map(|_| ()));
+    with_each_read_failing(|image| image.delete_snapshot("b"));
+}
