@@ -118,7 +118,7 @@ impl Walk {
     pub fn steps(&self) -> Vec<Step> {
         let places = if self.places == 0 { self.count } else { self.places };
         let mut order: Vec<u64> = (0..places).collect();
-        let mut random = Random::new(self.count ^ self.len << 20 ^ places << 40);
+        let mut random = Random::new(self.count ^ (self.len << 20) ^ (places << 40));
         if self.order == Order::Shuffled {
             random.shuffle(&mut order);
         }

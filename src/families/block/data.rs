@@ -60,7 +60,7 @@ impl Random {
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Puts `list` into another order.
@@ -103,7 +103,7 @@ fn text_pool() -> Vec<u8> {
 
 /// Where block `number` of a generation is cut from the pool.
 fn window(number: u64, generation: u32) -> usize {
-    let mixed = Random::new(SEED ^ number ^ u64::from(generation) << 40).next();
+    let mixed = Random::new(SEED ^ number ^ (u64::from(generation) << 40)).next();
     (mixed as usize % (POOL - BLOCK)) & !15
 }
 

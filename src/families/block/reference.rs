@@ -89,9 +89,7 @@ pub(super) fn case(stem: &str, n: u64) -> Option<Case> {
         // Clusters are given back with the flush, so it is a part of it.
         "qcow_punch_hole" => Case { flushes: true, ..Case::change(Recipe::full(n), along(Action::Discard)) },
         "qcow_fsync" => {
-            let flush =
-                Case { before: vec![write], walks: vec![], flushes: true, ..Case::change(empty(), write) };
-            flush
+            Case { before: vec![write], walks: vec![], flushes: true, ..Case::change(empty(), write) }
         }
         "qcow_backing_read" => Case::read(overlay(), read),
         "qcow_cow_write" => Case::change(overlay(), write),
