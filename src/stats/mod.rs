@@ -20,5 +20,5 @@ pub use multiple::{benjamini_hochberg, holm};
 pub use paired::{Estimate, is_equivalent, permutation_interval, permutation_p, t_critical, t_p};
 pub use quantile::{mad, mean, median, outliers, quantile, quartiles, sorted};
 pub use rank::{EXACT_UP_TO, Rank, ranks, spearman};
-pub use sequential::{Spending, levels, sequential_p};
+pub use sequential::{Look, Spending, levels, sequential_p};
 pub use summary::{Summary, summarize};

@@ -15,8 +15,10 @@ pub struct Estimate {
     pub mean: f64,
     /// Standard error of the mean.
     pub error: f64,
-    /// Number of pairs.
+    /// Number of pairs (of the smaller side, where there are no pairs).
     pub n: usize,
+    /// Degrees of freedom.
+    pub freedom: f64,
 }
 
 impl Estimate {
@@ -28,12 +30,19 @@ impl Estimate {
         }
         let mean = mean(values);
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        Some(Self { mean, error: (squares / (n - 1) as f64 / n as f64).sqrt(), n })
+        let freedom = n as f64 - 1.0;
+        Some(Self { mean, error: (squares / freedom / n as f64).sqrt(), n, freedom })
     }
 
-    /// Degrees of freedom.
-    pub fn freedom(&self) -> f64 {
-        self.n as f64 - 1.0
+    /// The difference of two means, of values that have nothing to do with
+    /// each other, `after` less `before` (Welch, Biometrika, 1947).
+    pub fn of_difference(before: &[f64], after: &[f64]) -> Option<Self> {
+        let (a, b) = (Self::of(before)?, Self::of(after)?);
+        let squares = [a.error.powi(2), b.error.powi(2)];
+        let parts = squares[0].powi(2) / a.freedom + squares[1].powi(2) / b.freedom;
+        let all = squares[0] + squares[1];
+        let freedom = if parts > 0.0 { all.powi(2) / parts } else { a.freedom + b.freedom };
+        Some(Self { mean: b.mean - a.mean, error: all.sqrt(), n: a.n.min(b.n), freedom })
     }
 
     /// Two-sided p value of "the mean is `center`" (Student, "The Probable
@@ -43,12 +52,12 @@ impl Estimate {
         if away == 0.0 {
             return 1.0;
         }
-        t_p(away / self.error, self.freedom())
+        t_p(away / self.error, self.freedom)
     }
 
     /// The interval of the mean that leaves out `level` of chance, both sides together.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let half = if self.error == 0.0 { 0.0 } else { t_critical(level, self.freedom()) * self.error };
+        let half = if self.error == 0.0 { 0.0 } else { t_critical(level, self.freedom) * self.error };
         (self.mean - half, self.mean + half)
     }
 

@@ -40,30 +40,42 @@ impl Spending {
     }
 }
 
-/// The levels (two-sided p values) below which each look stops: `shares` are
-/// the shares of the most information at the looks, rising, none above 1.
-pub fn levels(alpha: f64, spending: Spending, shares: &[f64]) -> Vec<f64> {
+/// One look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// How much there is to be seen: the number of values, for example.
+    pub n: f64,
+    /// The share of the way from nothing to the last look, 0 to 1: how much of
+    /// the error may have been spent. 1 for the last look, also when that comes
+    /// earlier or later than was planned.
+    pub share: f64,
+}
+
+/// The levels (two-sided p values) below which each look stops. Both `n` and
+/// `share` rise from look to look.
+pub fn levels(alpha: f64, spending: Spending, looks: &[Look]) -> Vec<f64> {
+    let whole = looks.last().map_or(1.0, |look| look.n);
     let mut walk = Walk::new();
     let mut before = (0.0, 0.0);
-    let mut levels = Vec::with_capacity(shares.len());
-    for share in shares {
-        let spent = spending.spent(alpha, *share);
-        let bound = walk.bound(share - before.0, (spent - before.1).max(0.0));
-        walk.go_on(share - before.0, bound);
-        levels.push(2.0 * upper_tail(bound / share.sqrt()));
-        before = (*share, spent);
+    let mut levels = Vec::with_capacity(looks.len());
+    for look in looks {
+        let (n, spent) = (look.n / whole, spending.spent(alpha, look.share));
+        let step = (n - before.0).max(f64::EPSILON);
+        let bound = walk.bound(step, (spent - before.1).max(0.0));
+        walk.go_on(step, bound);
+        levels.push(2.0 * upper_tail(bound / n.sqrt()));
+        before = (n, spent);
     }
     levels
 }
 
 /// The p value of a sequential test: the least error with which one of the
-/// looks would have stopped. `looks` are the shares of the information, and
-/// the two-sided p value seen at each. It holds whenever one stops looking.
-pub fn sequential_p(spending: Spending, looks: &[(f64, f64)]) -> f64 {
-    let shares: Vec<f64> = looks.iter().map(|(share, _)| *share).collect();
+/// looks would have stopped, from the two-sided p value seen at each. It holds
+/// whenever one stops looking.
+pub fn sequential_p(spending: Spending, looks: &[Look], seen: &[f64]) -> f64 {
     let stops = |alpha: f64| {
-        let levels = levels(alpha, spending, &shares);
-        looks.iter().zip(levels).any(|((_, p), level)| *p <= level)
+        let levels = levels(alpha, spending, looks);
+        seen.iter().zip(levels).any(|(p, level)| *p <= level)
     };
     // In steps of the exponent: what matters ranges over many powers of ten.
     let (mut low, mut high) = (-18.0, 0.0);

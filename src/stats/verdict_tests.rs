@@ -27,6 +27,20 @@ fn students_sleep_is_that_of_r() {
 }
 
 #[test]
+fn welch_is_that_of_r() {
+    // t.test(extra ~ group, data = sleep): t = -1.8608, df = 17.776, p-value = 0.07939
+    let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+    let second: Vec<f64> = first.iter().zip(SLEEP).map(|(a, d)| a + d).collect();
+    let welch = Estimate::of_difference(&first, &second).expect("values");
+    near(welch.mean / welch.error, 1.8608, 5e-5);
+    near(welch.freedom, 17.776, 5e-4);
+    near(welch.p(0.0), 0.079_39, 5e-6);
+    let (low, high) = welch.interval(0.05);
+    near(low, -0.205_483_2, 5e-8);
+    near(high, 3.365_483_2, 5e-8);
+}
+
+#[test]
 fn critical_values_are_those_of_the_tables_also_far_out() {
     for (level, freedom, t) in [
         (0.05, 1.0, 12.7062),
@@ -82,6 +96,11 @@ fn holm_and_benjamini_hochberg_refuse_what_the_papers_say() {
     assert!(holm(&[]).is_empty());
 }
 
+/// Looks at which as much of the data is there as of the error may be spent.
+fn even(shares: &[f64]) -> Vec<Look> {
+    shares.iter().map(|share| Look { n: 100.0 * share, share: *share }).collect()
+}
+
 #[test]
 fn bounds_of_five_looks_are_the_published_ones() {
     // Lan and DeMets' two functions at alpha = 0.05 (two-sided), five equal
@@ -93,7 +112,7 @@ fn bounds_of_five_looks_are_the_published_ones() {
         (Spending::Pocock, [2.4380, 2.4268, 2.4101, 2.3966, 2.3859]),
     ];
     for (spending, bounds) in expected {
-        for (level, bound) in levels(0.05, spending, &shares).into_iter().zip(bounds) {
+        for (level, bound) in levels(0.05, spending, &even(&shares)).into_iter().zip(bounds) {
             // A level is a two-sided p value of a normal statistic.
             let z = t_critical(level, 1e12);
             near(z, bound, 1e-3);
@@ -103,22 +122,27 @@ fn bounds_of_five_looks_are_the_published_ones() {
 
 #[test]
 fn one_look_is_an_ordinary_test_and_more_looks_cost_something() {
-    near(levels(0.01, Spending::Power(2.0), &[1.0])[0], 0.01, 1e-9);
-    let looks = [(0.25, 0.6), (0.5, 0.2), (1.0, 0.004)];
-    let p = sequential_p(Spending::Power(2.0), &looks);
+    near(levels(0.01, Spending::Power(2.0), &even(&[1.0]))[0], 0.01, 1e-9);
+    let looks = even(&[0.25, 0.5, 1.0]);
+    let p = sequential_p(Spending::Power(2.0), &looks, &[0.6, 0.2, 0.004]);
     assert!(p > 0.004 && p < 0.008, "{p}");
     // It is the error at which the last look just stops.
-    let last = levels(p, Spending::Power(2.0), &[0.25, 0.5, 1.0])[2];
+    let last = levels(p, Spending::Power(2.0), &looks)[2];
     near(last / 0.004, 1.0, 1e-3);
-    assert_eq!(sequential_p(Spending::Power(2.0), &[(0.5, 1.0)]), 1.0);
-    assert!(sequential_p(Spending::Power(2.0), &[(0.1, 1e-12), (0.5, 0.9)]) < 1e-9);
+    assert_eq!(sequential_p(Spending::Power(2.0), &even(&[0.5]), &[1.0]), 1.0);
+    assert!(sequential_p(Spending::Power(2.0), &even(&[0.1, 0.5]), &[1e-12, 0.9]) < 1e-9);
+    // All that is left may be spent at a last look that comes early.
+    let early = [Look { n: 5.0, share: 0.25 }, Look { n: 8.0, share: 1.0 }];
+    let late = [Look { n: 5.0, share: 0.25 }, Look { n: 20.0, share: 1.0 }];
+    let last = |looks: &[Look]| levels(0.01, Spending::Power(2.0), looks)[1];
+    assert!(last(&early) > last(&late) && last(&early) < 0.01, "{} {}", last(&early), last(&late));
 }
 
 #[test]
 fn walks_without_a_drift_stop_as_often_as_the_rule_says() {
     // 4,000 tests of ten looks each; at 5 % one standard deviation is 0.34 %.
     let shares: Vec<f64> = (1..=10).map(|i| f64::from(i) / 10.0).collect();
-    let levels = levels(0.05, Spending::Power(2.0), &shares);
+    let levels = levels(0.05, Spending::Power(2.0), &even(&shares));
     let mut rng = fastrand::Rng::with_seed(7);
     // Sums of twelve uniform values are near enough to normal ones here.
     let mut normal = || (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
