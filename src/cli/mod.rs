@@ -24,7 +24,7 @@ pub use commands::{clap_exit, command};
 pub use env::Env;
 pub use events::{Printer, Tally};
 pub use listing::listing;
-pub use names::nothing_matches;
+pub use names::{nearest, nothing_matches};
 pub use place::suite;
 pub use resolve::{Format, Request, Role, resolve};
 pub use select::{Selected, select};

@@ -58,7 +58,7 @@ fn an_empty_filter_is_a_filter() {
 }
 
 /// Each measuring flag, a value for the flag, and another for its variable.
-const TWINS: [(&str, &str, &str); 16] = [
+const TWINS: [(&str, &str, &str); 25] = [
     ("mode", "cachegrind", "dhat"),
     ("time", "2s", "3s"),
     ("samples", "5..6", "7..8"),
@@ -75,6 +75,15 @@ const TWINS: [(&str, &str, &str); 16] = [
     ("jobs", "7", "8"),
     ("out", "/one", "/two"),
     ("lock", "none", "/lock"),
+    ("save-baseline", "one", "two"),
+    ("baseline", "one", "two"),
+    ("against", "one", "/two"),
+    ("margin", "2%", "3%"),
+    ("level", "0.1%", "5%"),
+    ("many", "holm", "bh"),
+    ("max-regress", "ir=1%", "2%"),
+    ("no-fail", "yes", "no"),
+    ("force", "yes", "no"),
 ];
 
 #[test]
@@ -100,7 +109,7 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
 
 #[test]
 fn a_bad_value_names_its_flag_or_its_variable() {
-    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !["out", "lock"].contains(flag)) {
+    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !["out", "lock", "against"].contains(flag)) {
         let error = refused(&format!("--{flag}=%"), &[]);
         assert!(error.starts_with(&format!("error: --{flag}: \"%\"")), "{error}");
         let error = refused("", &[(&twin(flag), "%")]);

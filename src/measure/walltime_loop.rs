@@ -114,9 +114,9 @@ struct Turns {
 }
 
 /// Prepared, run and checked once.
-struct Batch {
+pub(super) struct Batch {
     region_ns: u64,
-    whole_ns: u64,
+    pub(super) whole_ns: u64,
     resident: u64,
 }
 
@@ -126,6 +126,11 @@ impl<H: Clock + Witness> Loop<H> {
         Self { host, limits, turns, yielded: Yield::default(), last_cpu: None }
     }
 
+    /// The clock of this loop.
+    pub(super) fn now(&mut self) -> u64 {
+        self.host.now()
+    }
+
     /// What was measured.
     pub(super) fn into_yield(self) -> Yield {
         self.yielded
@@ -133,7 +138,7 @@ impl<H: Clock + Witness> Loop<H> {
 
     /// Runs batches of growing size until one is long enough and the share of
     /// the budget is used, and decides how samples are taken.
-    fn warm_up(&mut self, work: &mut dyn Work, begin: u64) -> Result<Pace> {
+    pub(super) fn warm_up(&mut self, work: &mut dyn Work, begin: u64) -> Result<Pace> {
         let budget = nanos(self.limits.budget);
         let resident = self.host.resident();
         let (mut n, mut most) = (1, MOST_PREPARED);
@@ -202,7 +207,12 @@ impl<H: Clock + Witness> Loop<H> {
     }
 
     fn sample(&mut self, work: &mut dyn Work) -> Result<Taken> {
-        let Pace { iterations, batches } = self.yielded.pace;
+        self.sample_at(work, self.yielded.pace)
+    }
+
+    /// One sample, taken in a given way.
+    pub(super) fn sample_at(&mut self, work: &mut dyn Work, pace: Pace) -> Result<Taken> {
+        let Pace { iterations, batches } = pace;
         let mut sample = Taken::default();
         for _ in 0..batches {
             let batch = self.batch(work, iterations, false)?;
@@ -218,7 +228,7 @@ impl<H: Clock + Witness> Loop<H> {
     /// Prepares, runs and checks `n` iterations. What the kernel counts is
     /// asked outside of the clock readings; memory (a file to read) and only
     /// in the warm-up.
-    fn batch(&mut self, work: &mut dyn Work, n: usize, warming_up: bool) -> Result<Batch> {
+    pub(super) fn batch(&mut self, work: &mut dyn Work, n: usize, warming_up: bool) -> Result<Batch> {
         let begin = self.host.now();
         work.prepare(n, self)?;
         self.turns.reset();
