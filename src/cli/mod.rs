@@ -3,6 +3,7 @@
 //! and the only writers to standard output and standard error.
 
 mod args;
+mod baselines;
 mod commands;
 mod doctor;
 mod env;
@@ -15,6 +16,7 @@ mod names;
 mod place;
 mod progress;
 mod resolve;
+mod revision;
 mod select;
 mod term;
 mod value;

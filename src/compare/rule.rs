@@ -55,6 +55,9 @@ impl Rule {
                  ±{margin}; else not known",
                 percent(1.0 - self.level)
             ),
+            "two builds in turn: one number for each pair of processes, Student's t over them; p values and \
+             intervals count all looks at the growing data (sequential, alpha spending)"
+                .into(),
             format!("all other metrics: exact; limits: {}", self.limits.words(self.margin)),
         ]
     }

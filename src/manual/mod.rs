@@ -2,10 +2,12 @@
 //!
 //! - [`methodology`]: what each number means, where it is biased, and when not to trust it.
 //! - [`counts`]: how instruction counts come to be equal to the last digit.
+//! - [`verdicts`]: slower, faster, same, or not known: baselines, builds in turn, error rates.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
 //! - [`formats`]: what is on disk, and what the lines on the terminal are.
 
 pub mod counts;
 pub mod formats;
 pub mod methodology;
+pub mod verdicts;
 pub mod writing_a_suite;

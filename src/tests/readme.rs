@@ -39,9 +39,15 @@ fn scenarios_that_are_shown_are_registered() {
 
 #[test]
 fn flags_that_are_named_are_taken() {
-    let sources = ["src/cli/args.rs", "src/cli/commands.rs", "src/cli/doctor.rs", "benches/harness.rs"]
-        .map(read)
-        .concat();
+    let sources = [
+        "src/cli/args.rs",
+        "src/cli/commands.rs",
+        "src/cli/doctor.rs",
+        "src/cli/baselines.rs",
+        "benches/harness.rs",
+    ]
+    .map(read)
+    .concat();
     // Cargo's own, and what clap adds by itself.
     let foreign = ["--bench", "--benches", "--test", "--open", "--bin", "--help"];
     let readme = read("README.md");

@@ -6,8 +6,13 @@ use wallgrind::store::Status;
 
 use crate::bench::{Bench, statuses};
 
+/// Whether this machine has no Valgrind, for tests of which that is only a part.
+pub fn no_valgrind() -> bool {
+    Command::new("valgrind").arg("--version").output().is_err()
+}
+
 pub fn tests() -> Vec<libtest_mimic::Trial> {
-    let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok();
+    let has_valgrind = !no_valgrind();
     let trial = |name: &str, needs_valgrind: bool, test: fn()| {
         let trial = libtest_mimic::Trial::test(format!("counted::{name}"), move || {
             test();

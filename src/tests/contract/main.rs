@@ -8,6 +8,7 @@
 mod bad_input;
 mod bench;
 mod clients;
+mod compared;
 mod counted;
 mod events;
 mod fixture;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let tests: Vec<Trial> = [
         bad_input::tests(),
         clients::tests(),
+        compared::tests(),
         counted::tests(),
         events::tests(),
         isolation::tests(),

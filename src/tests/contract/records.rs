@@ -128,7 +128,7 @@ fn a_bad_file_hides_no_good_one() {
 }
 
 /// Runs the `wallgrind` command in the folder of a bench.
-fn wallgrind(bench: &Bench, argv: &str) -> Ran {
+pub fn wallgrind(bench: &Bench, argv: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
     command.args(argv.split_whitespace()).current_dir(bench.dir()).env("WALLGRIND_OUT", bench.out());
     ran(command)
