@@ -176,3 +176,52 @@ fn equivalence_is_an_interval_within_the_margin() {
     assert!(!is_equivalent((-0.011, 0.002), margin));
     assert!(!is_equivalent((0.0, 0.01), margin));
 }
+
+/// Lines of a name, and numbers behind it.
+fn rows(text: &str, names: usize) -> Vec<(Vec<&str>, Vec<f64>)> {
+    let row = |line: &'static str| {
+        let words: Vec<&str> = line.split(',').collect();
+        let numbers = words[names..].iter().map(|word| word.parse().expect("a number")).collect();
+        (words[..names].to_vec(), numbers)
+    };
+    // Both are constants of the program.
+    text.to_string().leak().lines().map(row).collect()
+}
+
+#[test]
+fn all_of_it_is_that_of_scipy_on_stored_data() {
+    let pairs = rows(include_str!("../../fixtures/statistics/pairs.csv"), 1);
+    let values = |name: &str| &pairs.iter().find(|(names, _)| names[0] == name).expect("a row").1;
+    let p: Vec<f64> = pairs.iter().map(|(_, v)| Estimate::of(v).expect("values").p(0.0)).collect();
+    let looks = [(5.0, 0.1), (8.0, 0.3), (12.0, 1.0)].map(|(n, share)| Look { n, share });
+    let levels = levels(0.01, Spending::Power(2.0), &looks);
+    let expected = rows(include_str!("../../fixtures/statistics/scipy.csv"), 2);
+    assert_eq!(expected.len(), 36);
+    for (names, theirs) in expected {
+        let (name, quantity) = (names[0], names[1]);
+        let estimate = || Estimate::of(values(name)).expect("values");
+        let difference = || {
+            let (one, other) = name.split_once(':').expect("two names");
+            Estimate::of_difference(values(one), values(other)).expect("values")
+        };
+        let ours = match quantity {
+            "mean" => vec![estimate().mean],
+            "p" => vec![estimate().p(0.0)],
+            "low" => vec![estimate().interval(0.01).0],
+            "high" => vec![estimate().interval(0.01).1],
+            "permutation_p" => vec![permutation_p(values(name), 0.0, 1)],
+            "welch_p" => vec![difference().p(0.0)],
+            "welch_freedom" => vec![difference().freedom],
+            "holm" => holm(&p),
+            "bh" => benjamini_hochberg(&p),
+            "level" => vec![levels[name[4..].parse::<usize>().expect("a number") - 1]],
+            other => panic!("{other} is not computed here"),
+        };
+        assert_eq!(ours.len(), theirs.len(), "{names:?}");
+        // SciPy integrates over several dimensions by chance, to some five digits.
+        let within = if quantity == "level" { 1e-3 } else { 1e-8 };
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert!((ours / theirs - 1.0).abs() < within, "{names:?}: {ours} is not {theirs}");
+        }
+    }
+}
