@@ -35,7 +35,7 @@ impl Limit {
         Ok(if share { Self::Share(value / 100.0) } else { Self::Amount(value) })
     }
 
-    fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         match self {
             Self::Share(share) => percent(share),
             Self::Amount(amount) => amount.to_string(),
@@ -107,14 +107,12 @@ impl Limits {
         self.named.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The limits in words.
-    pub(super) fn words(&self, margin: f64) -> String {
-        let mut words: Vec<String> =
-            self.named.iter().map(|(name, limit)| format!("{name} {}", limit.words())).collect();
-        if self.named("wall_time").is_none() {
-            words.push(format!("times {}", percent(margin)));
-        }
-        words.push(format!("others {}", self.of_count("").words()));
+    /// The limits of all metrics that are no times, in words.
+    pub(super) fn words(&self) -> String {
+        let named = self.named.iter().filter(|(name, _)| name != "wall_time");
+        let mut words: Vec<String> = named.map(|(name, limit)| format!("{name} {}", limit.words())).collect();
+        let others = if words.is_empty() { "all" } else { "others" };
+        words.push(format!("{others} {}", self.of_count("").words()));
         words.join(", ")
     }
 }

@@ -41,25 +41,26 @@ impl Rule {
     /// of it for later, when there are pairs enough to see a few per cent.
     pub const SPENDING: Spending = Spending::Power(2.0);
 
-    /// The rule in words.
-    pub fn words(&self) -> Vec<String> {
+    /// The rule for times in words.
+    pub fn words_on_times(&self) -> String {
         let (margin, level) = (percent(self.margin), percent(self.level));
         let many = match self.many {
             Many::Holm => "for all of them together (Holm)",
             Many::BenjaminiHochberg => "as their share among all calls (Benjamini-Hochberg)",
         };
-        vec![
-            format!(
-                "times: slower or faster when significant (false calls: at most {level}, {many}), beyond \
-                 {margin}, and beyond what the clock resolves; same when the {} interval lies within \
-                 ±{margin}; else not known",
-                percent(1.0 - self.level)
-            ),
-            "two builds in turn: one number for each pair of processes, Student's t over them; p values and \
-             intervals count all looks at the growing data (sequential, alpha spending)"
-                .into(),
-            format!("all other metrics: exact; limits: {}", self.limits.words(self.margin)),
-        ]
+        format!(
+            "times: slower or faster when significant (false calls: at most {level}, {many}), beyond {margin}, \
+             and beyond what the clock resolves; same when the {} interval lies within ±{margin}; else not \
+             known; in turn: t of the trimmed mean over pairs of processes, p and interval count all looks at growing \
+             data (sequential); limit: {}",
+            percent(1.0 - self.level),
+            self.limits.of_time("wall_time", self.margin).words()
+        )
+    }
+
+    /// The rule for all other metrics in words.
+    pub fn words_on_counts(&self) -> String {
+        format!("counts: exact; limits: {}", self.limits.words())
     }
 }
 

@@ -3,8 +3,9 @@
 //!
 //! The record of such a trial has the steps of this build as `wall_time` and
 //! those of the other as `wall_time_baseline`, as many of each, pair of
-//! processes by pair. A pair gives one number, the logarithm of the ratio of
-//! its two medians: the pair, not the step, is what varies by chance.
+//! processes by pair. A pair gives one number, the median of the logarithms
+//! of the ratios of neighbouring steps: the pair, not the step, is what varies
+//! by chance. Over the pairs a trimmed mean is taken.
 //!
 //! Neighbours: `trial` takes the pairs and asks whether to stop; `times`
 //! makes a line of them.
@@ -35,9 +36,12 @@ pub struct Turns {
 
 impl Turns {
     /// The number that a pair of processes gives: `before` and `after` are the
-    /// times of its steps, for one iteration.
+    /// times of its steps, for one iteration, neighbours in time side by side.
+    /// (The ratio of the two medians is up to 1.5 times as far from pair to pair.)
     pub fn log_ratio(before: &[f64], after: &[f64]) -> f64 {
-        (median(&sorted(after)) / median(&sorted(before))).ln()
+        let ratios: Vec<f64> =
+            before.iter().zip(after).map(|(before, after)| (after / before).ln()).collect();
+        median(&sorted(&ratios))
     }
 
     /// What a record holds of pairs; `None` when it was not measured in turn,
@@ -64,7 +68,7 @@ impl Turns {
     /// that look stops for an error of `level` in all, and the p value with
     /// all looks accounted for.
     pub fn seen(&self, level: f64) -> Option<(Estimate, f64, f64)> {
-        let estimate = Estimate::of(&self.log_ratios)?;
+        let estimate = Estimate::of_trimmed(&self.log_ratios)?;
         let last = *levels(level, Rule::SPENDING, &self.looks).last()?;
         let seen: Vec<f64> = self.looks.iter().map(|look| self.p_at(look)).collect();
         Some((estimate, last, sequential_p(Rule::SPENDING, &self.looks, &seen)))
@@ -73,7 +77,7 @@ impl Turns {
     /// The p value of "no change" at a look.
     fn p_at(&self, look: &Look) -> f64 {
         let n = (look.n as usize).min(self.log_ratios.len());
-        Estimate::of(&self.log_ratios[..n]).map_or(1.0, |estimate| estimate.p(0.0))
+        Estimate::of_trimmed(&self.log_ratios[..n]).map_or(1.0, |estimate| estimate.p(0.0))
     }
 }
 
@@ -95,7 +99,7 @@ fn look(word: &str) -> Option<Look> {
 /// that would be called even with all `family` tests of the run accounted for,
 /// or an interval within the margin.
 pub fn is_settled(turns: &Turns, rule: &Rule, family: usize) -> bool {
-    let Some(estimate) = Estimate::of(&turns.log_ratios) else { return false };
+    let Some(estimate) = Estimate::of_trimmed(&turns.log_ratios) else { return false };
     let level_at = |level: f64| levels(level, Rule::SPENDING, &turns.looks).last().copied().unwrap_or(0.0);
     let called = estimate.p(0.0) <= level_at(rule.level / family.max(1) as f64);
     let change = estimate.mean.exp() - 1.0;

@@ -17,10 +17,11 @@ pub fn verdicts(comparison: &Comparison, label: &str, rule: &Rule, look: Look) -
     let mut say = |style: Style, text: &str, indent: usize| {
         out.extend(indented(text, indent, look.width).into_iter().map(|line| vec![(style, line)]));
     };
-    say(Style::Heading, &format!("compared with {label}: {}", totals(comparison)), 0);
+    say(Style::Heading, &format!("compared with {label}"), 0);
+    say(Style::Plain, &totals(comparison), 0);
     let table = table(comparison, look.width);
     let mut below: Vec<Vec<Span>> = Vec::new();
-    for text in asides(comparison).into_iter().chain(rule.words()) {
+    for text in asides(comparison).into_iter().chain(words(comparison, rule)) {
         below.extend(wrap(&text, look.width).into_iter().map(|line| vec![(Style::Faint, line)]));
     }
     let mut text = String::new();
@@ -34,7 +35,7 @@ pub fn verdicts(comparison: &Comparison, label: &str, rule: &Rule, look: Look) -
 fn totals(comparison: &Comparison) -> String {
     let count = |rank: u8| comparison.lines.iter().filter(|line| self::rank(&line.verdict) == rank).count();
     let mut words = Vec::new();
-    for (rank, word) in [(0, "slower or worse"), (1, "faster or better"), (3, "same"), (2, "not known")] {
+    for (rank, word) in [(0, "slower"), (1, "faster"), (3, "same"), (2, "not known")] {
         words.push(format!("{} {word}", count(rank)));
     }
     let fails = comparison.lines.iter().filter(|line| line.fails).count();
@@ -147,6 +148,19 @@ fn aside(line: &Line) -> String {
 
 fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
+}
+
+/// The parts of the rule that were used.
+fn words(comparison: &Comparison, rule: &Rule) -> Vec<String> {
+    let lines = || comparison.lines.iter();
+    let mut words = Vec::new();
+    if lines().any(|line| matches!(line.size, Size::Estimated { .. })) {
+        words.push(rule.words_on_times());
+    }
+    if lines().any(|line| line.size == Size::Exact) {
+        words.push(rule.words_on_counts());
+    }
+    words
 }
 
 /// What could not be compared, and limits that nothing has.

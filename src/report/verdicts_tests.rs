@@ -51,8 +51,8 @@ fn comparison() -> Comparison {
 fn the_verdict_comes_first_with_size_interval_and_rule() {
     let text = verdicts(&comparison(), "baseline main", &Rule::default(), Look { width: 110, color: false });
     let expected = "\
-compared with baseline main: 2 slower or worse, 0 faster or better, 1 same, 1 not known, 1 beyond the limit, 1
-not compared
+compared with baseline main
+2 slower, 0 faster, 1 same, 1 not known, 1 beyond the limit, 1 not compared
 ";
     assert!(text.starts_with(expected), "{text}");
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what:?} in {text}"));

@@ -6,7 +6,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::quantile::mean;
+use super::quantile::{mean, sorted};
 
 /// What a number of pairs say of their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,32 @@ impl Estimate {
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let freedom = n as f64 - 1.0;
         Some(Self { mean, error: (squares / freedom / n as f64).sqrt(), n, freedom })
+    }
+
+    /// The estimate of a trimmed mean: the fifth of the values at either end
+    /// says only that it is there. Pairs that a burst of other work hit would
+    /// otherwise decide how wide the interval is.
+    ///
+    /// Tukey and McLaughlin, "Less Vulnerable Confidence and Significance
+    /// Procedures for Location" (Sankhya, 1963), whose t is too bold for few
+    /// values (1.2 to 1.9 times its level); with the error a little larger and
+    /// the freedom a little less it keeps to levels of 1, 0.1 and 0.01 % for
+    /// normal values from five on (simulated), and is shy for longer tails.
+    pub fn of_trimmed(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        if n < 5 || values.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let (sorted, cut) = (sorted(values), n / 5);
+        let kept = &sorted[cut..n - cut];
+        let h = kept.len() as f64;
+        // Those that are cut off count as the nearest that is kept.
+        let ends = [kept[0], kept[kept.len() - 1]].map(|end| std::iter::repeat_n(end, cut));
+        let winsorized: Vec<f64> = kept.iter().copied().chain(ends.into_iter().flatten()).collect();
+        let middle = mean(&winsorized);
+        let squares: f64 = winsorized.iter().map(|v| (v - middle).powi(2)).sum();
+        let error = (squares * (1.0 + 1.2 / h) / (h * (h - 1.0))).sqrt();
+        Some(Self { mean: mean(kept), error, n, freedom: h - 1.5 })
     }
 
     /// The difference of two means, of values that have nothing to do with

@@ -67,6 +67,30 @@ fn fishers_maize_is_counted_as_he_did() {
 }
 
 #[test]
+fn a_trimmed_mean_keeps_to_its_level_and_shrugs_bursts_off() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut called = |n: usize, burst: f64| {
+        let mut normal = || (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+        let mut values: Vec<f64> = (0..n).map(|_| normal()).collect();
+        values[0] *= burst;
+        Estimate::of_trimmed(&values).expect("values").p(0.0) <= 0.05
+    };
+    for n in [5, 8, 12, 27] {
+        // At 5 % one standard deviation of 3,000 is 0.4 %.
+        let share = (0..3_000).filter(|_| called(n, 1.0)).count() as f64 / 3_000.0;
+        assert!(share < 0.062, "{n}: {share}");
+    }
+    let quiet: Vec<f64> = (0..20).map(|i| 0.02 + f64::from(i % 5) * 1e-4).collect();
+    let hit: Vec<f64> =
+        quiet.iter().enumerate().map(|(i, v)| if i % 9 == 0 { v + 0.5 } else { *v }).collect();
+    let (quiet, hit, plain) = (Estimate::of_trimmed(&quiet), Estimate::of_trimmed(&hit), Estimate::of(&hit));
+    let half =
+        |estimate: Option<Estimate>| estimate.map(|e| e.interval(0.01)).map_or(0.0, |(low, high)| high - low);
+    assert!(half(hit) < 3.0 * half(quiet) && half(plain) > 100.0 * half(hit));
+    assert_eq!(Estimate::of_trimmed(&[1.0; 4]), None);
+}
+
+#[test]
 fn too_few_signs_give_no_interval_and_many_are_drawn() {
     let unbounded = (f64::NEG_INFINITY, f64::INFINITY);
     assert_eq!(permutation_interval(&SLEEP[..6], 0.01, 1), Some(unbounded));
@@ -196,7 +220,7 @@ fn all_of_it_is_that_of_scipy_on_stored_data() {
     let looks = [(5.0, 0.1), (8.0, 0.3), (12.0, 1.0)].map(|(n, share)| Look { n, share });
     let levels = levels(0.01, Spending::Power(2.0), &looks);
     let expected = rows(include_str!("../../fixtures/statistics/scipy.csv"), 2);
-    assert_eq!(expected.len(), 36);
+    assert_eq!(expected.len(), 51);
     for (names, theirs) in expected {
         let (name, quantity) = (names[0], names[1]);
         let estimate = || Estimate::of(values(name)).expect("values");
@@ -210,6 +234,9 @@ fn all_of_it_is_that_of_scipy_on_stored_data() {
             "low" => vec![estimate().interval(0.01).0],
             "high" => vec![estimate().interval(0.01).1],
             "permutation_p" => vec![permutation_p(values(name), 0.0, 1)],
+            "trimmed_mean" => vec![Estimate::of_trimmed(values(name)).expect("values").mean],
+            "trimmed_error" => vec![Estimate::of_trimmed(values(name)).expect("values").error],
+            "trimmed_p" => vec![Estimate::of_trimmed(values(name)).expect("values").p(0.0)],
             "welch_p" => vec![difference().p(0.0)],
             "welch_freedom" => vec![difference().freedom],
             "holm" => holm(&p),
