@@ -41,6 +41,7 @@ pub struct Revisions {
 /// # Errors
 /// There is no git repository here, or one of the revisions failed.
 pub fn bench_rev(out: &Path, wanted: &Revisions) -> Result<()> {
+    let out = &absolute(out)?;
     each(wanted, |revision| {
         let built = build(out, revision, wanted)?;
         for program in &built.programs {
@@ -59,6 +60,7 @@ pub fn bench_rev(out: &Path, wanted: &Revisions) -> Result<()> {
 /// # Errors
 /// There is no git repository here, or one of the revisions or comparisons failed.
 pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
+    let out = &absolute(out)?;
     each(wanted, |revision| {
         let built = build(out, revision, wanted)?;
         let identity = machine::identity();
@@ -71,6 +73,12 @@ pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
         bench.args(["--", "--against", &built.name]).arg("--out").arg(out).args(&wanted.arguments);
         succeed(&mut bench, "this tree is beyond its limits, or failed")
     })
+}
+
+/// The folder for records, also for processes that start elsewhere.
+fn absolute(out: &Path) -> Result<PathBuf> {
+    let failed = |error| Error::new(Kind::Io, format!("the folder {}", out.display())).source(error);
+    std::path::absolute(out).map_err(failed)
 }
 
 /// Does the same with each revision, and fails at the end if one failed.
@@ -109,8 +117,6 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     let commit =
         git(Path::new("."), &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
             .map_err(|error| error.hint("give a commit, a branch or a tag of this repository"))?;
-    let out = std::path::absolute(out)
-        .map_err(|e| Error::new(Kind::Io, format!("the folder {}", out.display())).source(e))?;
     let tree = out.join(FOLDER).join(&commit);
     if !tree.join(".git").exists() {
         // A worktree whose folder is gone would be in the way.

@@ -17,8 +17,9 @@ use crate::store::{Metric, Record};
 /// What the name of a metric of the other build ends in.
 pub const BASELINE_SUFFIX: &str = "_baseline";
 
-/// The first look, in pairs; no verdict rests on fewer.
-const FIRST_LOOK: usize = 5;
+/// The first look, in pairs, unless the time ends before: fewer say little
+/// when the ends are trimmed.
+const FIRST_LOOK: usize = 8;
 
 /// The number of pairs at which to look next after a look at `n`.
 pub fn next_look(n: usize) -> usize {

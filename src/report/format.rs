@@ -122,7 +122,7 @@ pub(super) fn percent(share: f64) -> String {
 pub(super) fn signed_percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
-        v if v == 0.0 => "0 %".into(),
+        0.0 => "0 %".into(),
         v if v < 0.001 => format!("{percent:+.5} %"),
         v if v < 0.0995 => format!("{percent:+.3} %"),
         v if v < 9.995 => format!("{percent:+.2} %"),

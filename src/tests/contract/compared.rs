@@ -133,17 +133,22 @@ fn another_build_is_measured_in_turn() {
 fn a_trial_that_got_much_slower_fails_where_clients_see_it() {
     let bench = Bench::new();
     let other = planted(&bench, 1);
+    // Fifty times the work: a coin's level, so that no load of the machine decides.
+    let level = ("WALLGRIND_LEVEL", "50%");
     let argv = format!("planted::spin --bench --format json --against {}", other.display());
-    let ran = bench.run_with(&argv, &[(PLANTED, "50")]).exits(101);
+    let ran = bench.run_with(&argv, &[(PLANTED, "50"), level]).exits(101);
     let failed = ran.events().into_iter().find(|event| event["event"] == "failed").expect("an event");
     assert_eq!((&failed["type"], &failed["name"]), (&"test".into(), &"planted::spin".into()));
     assert!(failed["stdout"].as_str().expect("a text").contains("wall_time slower by +"), "{failed}");
     let argv = format!("planted::spin --bench --run-id second --against {}", other.display());
-    bench.run_with(&argv, &[(PLANTED, "50"), ("WALLGRIND_NO_FAIL", "yes")]).exits(0).says("beyond the limit");
+    bench
+        .run_with(&argv, &[(PLANTED, "50"), level, ("WALLGRIND_NO_FAIL", "yes")])
+        .exits(0)
+        .says("beyond the limit");
     // The other way round it got faster, which never fails.
     let other = planted(&bench, 50);
     let argv = format!("planted::spin --bench --run-id third --against {}", other.display());
-    bench.run_with(&argv, &[(PLANTED, "1")]).exits(0).says("\nfaster\n");
+    bench.run_with(&argv, &[(PLANTED, "1"), level]).exits(0).says("\nfaster\n");
 }
 
 fn a_failure_says_in_which_build() {

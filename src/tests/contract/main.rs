@@ -16,6 +16,7 @@ mod isolation;
 mod list;
 mod processes;
 mod records;
+mod revisions;
 mod terminal;
 mod timeout;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         list::tests(),
         processes::tests(),
         records::tests(),
+        revisions::tests(),
         terminal::tests(),
         timeout::tests(),
     ]
