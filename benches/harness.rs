@@ -8,6 +8,10 @@
 //! one round of one kind, under `valgrind --tool=callgrind` with
 //! `--collect-atstart=no --toggle-collect=*glue_runs*`, and again with
 //! `*harness_runs*`.
+//!
+//! Scenarios under `planted` do a share more of their work when the variable
+//! `HARNESS_PLANTED` says so, in per mille: `.ci/verdicts` plants a change with
+//! it, and counts how often that is found.
 
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -62,6 +66,61 @@ fn register(suite: &mut Suite) {
     group
         .bench("transfer_aes128::pipes", |b| bodies::transfer(b, &with_crypto(), LOAD))
         .parties("client", "server");
+    group.bench("planted::checksum", planted::checksum);
+    group.bench("planted::pread", planted::pread);
+    group.bench("planted::vectors", planted::vectors);
+    if option_env!("HARNESS_MOVED").is_some() {
+        // Of no use but to move what is linked behind it: a build of the same
+        // work that is another executable.
+        group.bench("moved", |b| b.iter(|| Instant::now().elapsed().as_nanos().to_string().repeat(3)));
+    }
+}
+
+/// Work of which there can be a little more.
+mod planted {
+    use std::fs::File;
+    use std::hint::black_box;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// `work` units, and as many per mille more as are planted.
+    fn units(work: u64) -> Result<u64> {
+        let planted = std::env::var("HARNESS_PLANTED").unwrap_or_else(|_| "0".into());
+        let per_mille: u64 = planted.parse().context("HARNESS_PLANTED is a number in per mille")?;
+        Ok(work + work * per_mille / 1_000)
+    }
+
+    /// A chain of additions and rotations over 4 KiB, in the first-level cache.
+    pub(super) fn checksum(b: &mut Bencher<'_>) -> Result<()> {
+        let words: Vec<u64> = (0..512).collect();
+        let units = units(2_000)?;
+        b.iter(|| {
+            let word = |i: u64| words[(i % 512) as usize];
+            (0..black_box(units)).fold(1_u64, |sum, i| sum.rotate_left(5).wrapping_add(word(i)))
+        })
+    }
+
+    /// 4 KiB reads of a warm file.
+    pub(super) fn pread(b: &mut Bencher<'_>) -> Result<()> {
+        let path = std::env::temp_dir().join("harness-pread");
+        std::fs::write(&path, vec![7_u8; 1 << 20])?;
+        let (file, units) = (File::open(&path)?, units(200)?);
+        let mut buffer = vec![0_u8; 4096];
+        b.iter_checked(
+            || (0..units).try_for_each(|i| file.read_exact_at(&mut buffer, (i * 37 % 256) * 4096)),
+            |read| Ok(read?),
+        )
+    }
+
+    /// Small vectors made, filled, and dropped: memory that each process gets anew.
+    pub(super) fn vectors(b: &mut Bencher<'_>) -> Result<()> {
+        let units = units(200)?;
+        b.iter(|| {
+            let made = (0..units).map(|i| black_box(vec![i as u8; 64 + (i % 50) as usize * 40]).len());
+            made.sum::<usize>()
+        })
+    }
 }
 
 /// The least code that does the same with rustls: two connections, two vectors.

@@ -4,6 +4,7 @@
 //!
 //! Neighbours: everything; this is the only module that sees all others.
 
+mod comparing;
 mod finish;
 mod list;
 mod resume;
@@ -60,6 +61,9 @@ fn flow(register: impl FnOnce(&mut Suite)) -> Result<ExitCode> {
     match (&request.role, request.plan.action) {
         (Role::Trial(name), _) => {
             trial::child(scenarios, &request.plan, name, measures).map(|()| ExitCode::SUCCESS)
+        }
+        (Role::Steps(name), _) => {
+            trial::steps_child(scenarios, &request.plan, name).map(|()| ExitCode::SUCCESS)
         }
         (_, Action::List) => Ok(list::list(scenarios, &request, &suite)),
         (Role::Coordinator, _) => run::run(scenarios, request, suite, None),

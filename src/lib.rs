@@ -15,6 +15,7 @@ pub mod measure;
 pub mod stats;
 pub mod store;
 
+pub mod compare;
 pub mod report;
 
 mod cli;

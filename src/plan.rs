@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::compare::Rule;
+
 /// What to do with the selected trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -122,6 +124,30 @@ pub struct Valgrind {
     pub jobs: usize,
 }
 
+/// What a run is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum With {
+    /// The records of a stored baseline.
+    Stored(String),
+    /// Another build, measured in this run: a baseline by name, or an executable by path.
+    InTurn(String),
+}
+
+/// What a run keeps for later comparisons, and what it is compared with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compare {
+    /// Keep the records and the executable under this name.
+    pub save: Option<String>,
+    /// The other side.
+    pub with: Option<With>,
+    /// The rule of the verdicts.
+    pub rule: Rule,
+    /// A trial beyond its limits is reported, and does not fail.
+    pub no_fail: bool,
+    /// What was set for measuring, as variables, for children of another build.
+    pub settings: Vec<(String, String)>,
+}
+
 /// The whole plan of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -135,6 +161,8 @@ pub struct Plan {
     pub walltime: Walltime,
     /// Settings of the meters under Valgrind.
     pub valgrind: Valgrind,
+    /// What it is compared with.
+    pub compare: Compare,
     /// How long a trial may take beyond its budget; [`Duration::MAX`] is no limit.
     pub timeout: Duration,
     /// A trial that took longer than this has failed (`--ensure-time`).

@@ -84,7 +84,7 @@ pub struct Args {
     /// Meter: walltime (the default), cachegrind or dhat
     #[arg(long, value_name = "MODE", help_heading = "Measuring")]
     pub mode: Option<String>,
-    /// Time budget of a scenario, with warm-up [0.5s]
+    /// Time budget of a scenario, with warm-up [0.5s; 10s with --against]
     #[arg(long, value_name = "DURATION", help_heading = "Measuring")]
     pub time: Option<String>,
     /// Samples at least, and at most [10..1000]
@@ -136,6 +136,34 @@ pub struct Args {
     #[arg(long, value_name = "PATH", help_heading = "Measuring")]
     pub lock: Option<String>,
 
+    /// Keep the records and this executable as a baseline
+    #[arg(long, value_name = "NAME", help_heading = "Comparing")]
+    pub save_baseline: Option<String>,
+    /// Compare with the records of a baseline
+    #[arg(long, value_name = "NAME", help_heading = "Comparing")]
+    pub baseline: Option<String>,
+    /// Measure another build in turn with this one: a baseline, or an executable by its path
+    #[arg(long, value_name = "NAME|PATH", help_heading = "Comparing")]
+    pub against: Option<String>,
+    /// Changes of a time up to this are none [1%]
+    #[arg(long, value_name = "SHARE", help_heading = "Comparing")]
+    pub margin: Option<String>,
+    /// The chance of a false call, for all of the run together [1%]
+    #[arg(long, value_name = "SHARE", help_heading = "Comparing")]
+    pub level: Option<String>,
+    /// What is done about many tests: holm, or bh (Benjamini and Hochberg) [holm]
+    #[arg(long, value_name = "HOW", help_heading = "Comparing")]
+    pub many: Option<String>,
+    /// How much worse a metric may be: 0.1%, or ir=0.1%,wall=2%,peak_bytes=0 [counts 0, times the margin]
+    #[arg(long, value_name = "LIMITS", help_heading = "Comparing")]
+    pub max_regress: Option<String>,
+    /// Report trials beyond their limits, without failing them
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = "Comparing")]
+    pub no_fail: Option<String>,
+    /// Compare what was measured under other conditions, and say so in each line
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = "Comparing")]
+    pub force: Option<String>,
+
     // From here on: what other programs pass.
     #[arg(long, hide = true, alias = "no-capture")]
     pub(super) nocapture: bool,
@@ -152,6 +180,9 @@ pub struct Args {
     /// The descriptor with the state of a run that goes on in this process.
     #[arg(long, hide = true)]
     pub(super) wallgrind_resume: Option<String>,
+    /// The one trial of which this process is to take steps for its parent.
+    #[arg(long, hide = true)]
+    pub(super) wallgrind_steps: Option<String>,
     /// The one trial that this process is to run for its parent.
     #[arg(long, hide = true)]
     pub(super) wallgrind_trial: Option<String>,

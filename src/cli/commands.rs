@@ -8,12 +8,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::baselines::{TwoRuns, Wanted, baselines, two_runs};
 use super::cloud_hypervisor;
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
 use super::names::nearest;
 use super::place;
+use super::revision::{Revisions, ab, bench_rev};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Look};
@@ -50,6 +52,18 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 30)]
         top: usize,
     },
+    /// Compare two runs: slower, faster, same, or not known
+    Compare(TwoRuns),
+    /// List what --save-baseline has kept, show it, or delete it
+    Baselines {
+        /// What to do [list]
+        #[command(subcommand)]
+        wanted: Option<Wanted>,
+    },
+    /// Build git revisions, measure them, and keep them as baselines
+    BenchRev(Revisions),
+    /// Build git revisions, and measure this tree against each, in turn
+    Ab(Revisions),
     /// Say what this machine is, or (--determinism) which counts differ from run to run
     Doctor(Doctor),
     /// Write a run in the format of another tool
@@ -107,6 +121,10 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Runs => runs(&out),
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
+        Command::Compare(wanted) => two_runs(&out, wanted),
+        Command::Baselines { wanted } => baselines(&out, wanted.as_ref()),
+        Command::BenchRev(wanted) => bench_rev(&out, wanted),
+        Command::Ab(wanted) => ab(&out, wanted),
         Command::Doctor(wanted) => doctor(&out, wanted),
         Command::Export { format, run, to } if format == "cloud-hypervisor" => {
             cloud_hypervisor::export(&out, run, to)
@@ -168,7 +186,8 @@ pub(super) fn run_names(out: &Path) -> Result<Vec<String>> {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let data = entry.metadata().ok().filter(std::fs::Metadata::is_dir)?;
-            Some((data.modified().ok()?, entry.file_name().into_string().ok()?))
+            let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))?;
+            Some((data.modified().ok()?, name))
         })
         .collect();
     runs.sort();

@@ -3,6 +3,7 @@
 //! and the only writers to standard output and standard error.
 
 mod args;
+mod baselines;
 mod cloud_hypervisor;
 mod commands;
 mod doctor;
@@ -16,6 +17,7 @@ mod names;
 mod place;
 mod progress;
 mod resolve;
+mod revision;
 mod select;
 mod term;
 mod value;
@@ -25,7 +27,7 @@ pub use commands::{clap_exit, command};
 pub use env::Env;
 pub use events::{Printer, Tally};
 pub use listing::listing;
-pub use names::nothing_matches;
+pub use names::{nearest, nothing_matches};
 pub use place::suite;
 pub use resolve::{Format, Request, Role, resolve};
 pub use select::{Selected, select};

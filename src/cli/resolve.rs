@@ -13,8 +13,9 @@ use super::names::nearest;
 use super::place;
 use super::term::Color;
 use super::value::{self, Wrong};
+use crate::compare::{Limits, Many, Rule};
 use crate::error::{Error, Kind, Result};
-use crate::plan::{Action, Ignored, Mode, Plan, Region, Selection, Valgrind, Walltime};
+use crate::plan::{Action, Compare, Ignored, Mode, Plan, Region, Selection, Valgrind, Walltime, With};
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Role {
     Resumed(i32),
     /// It runs one trial for its parent.
     Trial(String),
+    /// It takes steps of one trial for its parent.
+    Steps(String),
 }
 
 /// Everything that was asked for.
@@ -75,6 +78,10 @@ const PREFIX: &str = "WALLGRIND_";
 
 /// Samples taken at least and at most, when nothing is asked for.
 const SAMPLES: (usize, usize) = (10, 1000);
+
+/// The time for a scenario, alone and in turn with another build.
+const ALONE: Duration = Duration::from_millis(500);
+const IN_TURN: Duration = Duration::from_secs(10);
 
 /// libtest's limit (`--ensure-time`) for a target that is no unit test.
 const TEST_TIME: Duration = Duration::from_secs(120);
@@ -104,6 +111,7 @@ pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
         scratch: from
             .get("scratch-dir", &args.scratch_dir, path)?
             .unwrap_or_else(|| PathBuf::from(env.get("TMPDIR").unwrap_or("/tmp"))),
+        compare: compare(&from)?,
         lock: from.get("lock", &args.lock, lock)?.unwrap_or_else(|| Some(crate::sys::Lock::default_path())),
         attempt: variable(env, "NEXTEST_ATTEMPT", value::count)?.unwrap_or(1),
     };
@@ -187,8 +195,9 @@ fn walltime(from: &Source<'_>) -> Result<Walltime> {
     let args = from.args;
     let samples = from.get("samples", &args.samples, |text| value::samples(text, SAMPLES.1))?;
     let (min_samples, max_samples) = samples.unwrap_or(SAMPLES);
+    let in_turn = from.get("against", &args.against, text)?.is_some();
     Ok(Walltime {
-        time: from.get("time", &args.time, value::duration)?.unwrap_or(Duration::from_millis(500)),
+        time: from.get("time", &args.time, value::duration)?.unwrap_or(if in_turn { IN_TURN } else { ALONE }),
         min_samples,
         max_samples,
         cpu: from.get("cpu", &args.cpu, value::cpu)?,
@@ -197,6 +206,54 @@ fn walltime(from: &Source<'_>) -> Result<Walltime> {
             .unwrap_or(false),
         seed: from.get("seed", &args.seed, value::number)?.unwrap_or(0),
     })
+}
+
+fn compare(from: &Source<'_>) -> Result<Compare> {
+    let args = from.args;
+    let stored = from.get("baseline", &args.baseline, value::folder_name)?;
+    let with = match (stored, from.get("against", &args.against, text)?) {
+        (Some(_), Some(_)) => {
+            return Err(usage("--baseline and --against are two ways to compare").hint(
+                "--baseline takes stored records, --against measures again, in turn: give one of them",
+            ));
+        }
+        (stored, against) => stored.map(With::Stored).or(against.map(With::InTurn)),
+    };
+    let many = [("holm", Many::Holm), ("bh", Many::BenjaminiHochberg)];
+    let default = Rule::default();
+    let rule = Rule {
+        margin: from.get("margin", &args.margin, value::share)?.unwrap_or(default.margin),
+        level: from.get("level", &args.level, value::share)?.unwrap_or(default.level),
+        many: from.get("many", &args.many, |text| value::word(text, &many))?.unwrap_or(default.many),
+        limits: from.get("max-regress", &args.max_regress, Limits::parse)?.unwrap_or_default(),
+        force: from.get("force", &args.force, value::yes_or_no)?.unwrap_or(false),
+    };
+    Ok(Compare {
+        save: from.get("save-baseline", &args.save_baseline, value::folder_name)?,
+        with,
+        rule,
+        no_fail: from.get("no-fail", &args.no_fail, value::yes_or_no)?.unwrap_or(false),
+        settings: settings(),
+    })
+}
+
+/// The measuring flags of this process as variables: a child of another build
+/// takes what it knows of them.
+fn settings() -> Vec<(String, String)> {
+    use clap::CommandFactory;
+    let Ok(matches) = Args::command().try_get_matches_from(std::env::args_os()) else { return Vec::new() };
+    let command = Args::command();
+    let measuring = command.get_arguments().filter(|arg| arg.get_help_heading() == Some("Measuring"));
+    let typed = measuring.filter_map(|arg| {
+        let value = matches.get_raw(arg.get_id().as_str())?.next_back()?;
+        Some((twin(arg.get_long()?), value.to_str()?.to_string()))
+    });
+    typed.collect()
+}
+
+/// Any text but an empty one.
+fn text(text: &str) -> std::result::Result<String, Wrong> {
+    if text.is_empty() { Err("give a name or a path".into()) } else { Ok(text.to_string()) }
 }
 
 fn valgrind(from: &Source<'_>) -> Result<Valgrind> {
@@ -283,6 +340,9 @@ fn output(args: &Args, env: &Env, plan: &Plan) -> Result<Output> {
 }
 
 fn role(args: &Args) -> Result<Role> {
+    if let Some(name) = &args.wallgrind_steps {
+        return Ok(Role::Steps(name.clone()));
+    }
     match (&args.wallgrind_trial, &args.wallgrind_resume) {
         (Some(name), _) => Ok(Role::Trial(name.clone())),
         (None, Some(fd)) => {
@@ -313,7 +373,9 @@ fn warnings(env: &Env) -> Vec<String> {
 fn known_variables() -> Vec<String> {
     use clap::CommandFactory;
     let command = Args::command();
-    let measuring = command.get_arguments().filter(|arg| arg.get_help_heading() == Some("Measuring"));
+    let ours = ["Measuring", "Comparing"];
+    let measuring =
+        command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(|h| ours.contains(&h)));
     let twins = measuring.filter_map(|arg| Some(twin(arg.get_long()?)));
     twins.chain(["WALLGRIND_RUN".into(), "WALLGRIND_SHUFFLE_SEED".into()]).collect()
 }

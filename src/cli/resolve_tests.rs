@@ -58,7 +58,7 @@ fn an_empty_filter_is_a_filter() {
 }
 
 /// Each measuring flag, a value for the flag, and another for its variable.
-const TWINS: [(&str, &str, &str); 17] = [
+const TWINS: [(&str, &str, &str); 26] = [
     ("mode", "cachegrind", "dhat"),
     ("time", "2s", "3s"),
     ("samples", "5..6", "7..8"),
@@ -76,6 +76,15 @@ const TWINS: [(&str, &str, &str); 17] = [
     ("out", "/one", "/two"),
     ("scratch-dir", "/one", "/two"),
     ("lock", "none", "/lock"),
+    ("save-baseline", "one", "two"),
+    ("baseline", "one", "two"),
+    ("against", "one", "/two"),
+    ("margin", "2%", "3%"),
+    ("level", "0.1%", "5%"),
+    ("many", "holm", "bh"),
+    ("max-regress", "ir=1%", "2%"),
+    ("no-fail", "yes", "no"),
+    ("force", "yes", "no"),
 ];
 
 #[test]
@@ -101,7 +110,8 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
 
 #[test]
 fn a_bad_value_names_its_flag_or_its_variable() {
-    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !["out", "scratch-dir", "lock"].contains(flag)) {
+    let paths = ["out", "scratch-dir", "lock", "against"];
+    for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !paths.contains(flag)) {
         let error = refused(&format!("--{flag}=%"), &[]);
         assert!(error.starts_with(&format!("error: --{flag}: \"%\"")), "{error}");
         let error = refused("", &[(&twin(flag), "%")]);

@@ -75,6 +75,15 @@ pub fn number(text: &str) -> Result<u64, Wrong> {
     text.parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
+/// A share between nothing and all, such as `1%` or `0.01`.
+pub fn share(text: &str) -> Result<f64, Wrong> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    match number.trim().parse::<f64>().map(|value| value * scale) {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("{text:?} is not a share between 0 and 100 %, such as 1% or 0.01")),
+    }
+}
+
 /// A processor, by its number.
 pub fn cpu(text: &str) -> Result<usize, Wrong> {
     text.parse().map_err(|_| format!("{text:?} is not the number of a processor"))
@@ -167,6 +176,14 @@ mod tests {
         assert_eq!(limit("none"), Ok(Duration::MAX));
         for bad in ["", "x", "-1", "-2s", "0", "0s", "inf", "nan", "1e300", "5 parsecs"] {
             assert!(duration(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn shares_have_a_sign_of_per_cent_or_are_fractions() {
+        assert_eq!((share("1%"), share("0.5 %"), share("0.02")), (Ok(0.01), Ok(0.005), Ok(0.02)));
+        for bad in ["", "0", "1", "100%", "-1%", "x%", "nan", "inf"] {
+            assert!(share(bad).is_err(), "{bad:?} was taken");
         }
     }
 

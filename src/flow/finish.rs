@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::FAILED;
+use super::comparing::{self, Comparing};
 use crate::cli::Printer;
 use crate::plan::{Action, Plan};
 use crate::report::{self, Look};
 use crate::store::{Record, RunDir, Status};
 use crate::sys;
+use crate::trial::Identity;
 
 /// A run that goes on.
 pub struct Run<'a> {
@@ -25,6 +27,8 @@ pub struct Run<'a> {
     kept: Vec<Record>,
     before: usize,
     spent: Duration,
+    comparing: Option<Comparing>,
+    identity: Option<Identity>,
 }
 
 /// The exit code after a signal, as shells have it.
@@ -36,7 +40,15 @@ impl<'a> Run<'a> {
     /// A run in which the trials `ended` have ended in a process before.
     pub fn new(plan: &'a Plan, printer: Printer, records: Option<RunDir>, ended: Vec<String>) -> Self {
         let before = ended.len();
-        Self { plan, printer, records, kept: Vec::new(), ended, before, spent: Duration::ZERO }
+        let (kept, spent) = (Vec::new(), Duration::ZERO);
+        Self { plan, printer, records, kept, ended, before, spent, comparing: None, identity: None }
+    }
+
+    /// Compares what is measured, and keeps it as a baseline if the plan wants it.
+    #[must_use]
+    pub fn comparing(mut self, comparing: Option<Comparing>, identity: Identity) -> Self {
+        (self.comparing, self.identity) = (comparing, Some(identity));
+        self
     }
 
     /// A trial begins.
@@ -70,10 +82,19 @@ impl<'a> Run<'a> {
         }
         self.spent += Duration::from_nanos(record.elapsed_ns);
         self.ended.push(record.scenario.clone());
-        self.printer.ended(&record);
-        let failed = matches!(record.status, Status::Failed(_) | Status::TimedOut(_));
+        let shown = self.judged(&record);
+        let shown = shown.as_ref().unwrap_or(&record);
+        self.printer.ended(shown);
+        let failed = matches!(shown.status, Status::Failed(_) | Status::TimedOut(_));
         self.kept.push(record);
         failed
+    }
+
+    /// What is told of a trial that is beyond its limits: its numbers are on
+    /// disk, and for everybody who hears events it has failed.
+    fn judged(&self, record: &Record) -> Option<Record> {
+        let why = self.comparing.as_ref().and_then(|comparing| comparing.failure(record))?;
+        Some(Record { status: Status::Failed(why), metrics: Vec::new(), ..record.clone() })
     }
 
     /// Says that a failure has ended the run early.
@@ -91,6 +112,24 @@ impl<'a> Run<'a> {
             let look = Look { width: self.printer.term.width(), color: self.printer.term.color() };
             self.printer.term.say(report::table(&shown, look).trim_end());
         }
+        let mut beyond = false;
+        if let Some(comparing) = &self.comparing {
+            let look = Look { width: self.printer.term.width(), color: self.printer.term.color() };
+            let (text, fails) = comparing.end(&shown, look);
+            beyond = fails;
+            if self.printer.is_for_people() {
+                self.printer.term.say(text.trim_end());
+            }
+        }
+        if let Some(identity) = &self.identity {
+            match comparing::save(self.plan, identity, &shown) {
+                Ok(said) => said.iter().for_each(|text| self.printer.term.say(text)),
+                Err(error) => {
+                    self.printer.term.say(&error.report());
+                    beyond = true;
+                }
+            }
+        }
         let people = self.printer.is_for_people() && !shown.is_empty();
         if let Some(records) = self.records.as_ref().filter(|_| people) {
             self.printer.term.say(&format!("records: {}", records.path().display()));
@@ -99,7 +138,7 @@ impl<'a> Run<'a> {
             self.printer.term.say(&format!("error: {failure}"));
             return ExitCode::from(FAILED);
         }
-        if self.printer.tally.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+        if self.printer.tally.failed > 0 || beyond { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
     }
 
     /// Ends the run after a signal: children go, records stay.

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use super::comparing::Comparing;
 use super::finish::Run;
 use super::resume::{self, State};
 use super::{FAILED, setup};
@@ -63,14 +64,21 @@ pub fn run(
     };
     let Waited::Done(lock) = lock else { return Ok(early(&lock)) };
     let facts = records.as_ref().map_or_else(BTreeMap::new, |_| setup::identity(scratch.path()));
+    let to_run = to_run(&selected);
+    let comparing = match &records {
+        Some(_) => Comparing::prepare(&plan, &suite, scratch.path(), &to_run, &mut watch)?,
+        None => Waited::Done(None),
+    };
+    let Waited::Done(comparing) = comparing else { return Ok(early(&comparing)) };
     let identity = Identity { suite, facts };
-    let runner = Runner::new(&plan, identity, scratch.path(), to_run(&selected), &mut watch)?;
+    let runner = Runner::new(&plan, identity.clone(), scratch.path(), to_run, &mut watch)?;
     let Waited::Done(runner) = runner else { return Ok(early(&runner)) };
+    let runner = runner.against(comparing.as_ref().and_then(Comparing::duel));
     if !resumed {
         printer.begin(plan.shuffle);
     }
     let ended = state.as_ref().map(|state| state.ended.clone()).unwrap_or_default();
-    let mut run = Run::new(&plan, printer, records, ended);
+    let mut run = Run::new(&plan, printer, records, ended).comparing(comparing, identity);
     let end = trials(&mut run, &selected, &runner, &mut watch);
     let elapsed = state.map(|state| state.elapsed()).unwrap_or_default() + began.elapsed();
     Ok(match end {

@@ -84,7 +84,7 @@ pub fn walltime(
     Ok(outcome)
 }
 
-fn pin(cpu: usize) -> Result<Pinned, Failure> {
+pub(super) fn pin(cpu: usize) -> Result<Pinned, Failure> {
     Pinned::to(cpu).map_err(|error| {
         let allowed = allowed_cpus().unwrap_or_default();
         let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();

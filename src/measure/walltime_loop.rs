@@ -124,9 +124,9 @@ struct Turns {
 }
 
 /// Prepared, run and checked once.
-struct Batch {
+pub(super) struct Batch {
     region_ns: u64,
-    whole_ns: u64,
+    pub(super) whole_ns: u64,
     resident: u64,
 }
 
@@ -136,6 +136,11 @@ impl<H: Clock + Witness + Clone + 'static> Loop<H> {
         Self { host, limits, turns, yielded: Yield::default(), last_cpu: None, gauges: GaugeSet::default() }
     }
 
+    /// The clock of this loop.
+    pub(super) fn now(&mut self) -> u64 {
+        self.host.now()
+    }
+
     /// What was measured.
     pub(super) fn into_yield(self) -> Yield {
         self.yielded
@@ -143,7 +148,7 @@ impl<H: Clock + Witness + Clone + 'static> Loop<H> {
 
     /// Runs batches of growing size until one is long enough and the share of
     /// the budget is used, and decides how samples are taken.
-    fn warm_up(&mut self, work: &mut dyn Work, begin: u64) -> Result<Pace> {
+    pub(super) fn warm_up(&mut self, work: &mut dyn Work, begin: u64) -> Result<Pace> {
         let budget = nanos(self.limits.budget);
         let resident = self.host.resident();
         let (mut n, mut most) = (1, MOST_PREPARED);
@@ -212,7 +217,12 @@ impl<H: Clock + Witness + Clone + 'static> Loop<H> {
     }
 
     fn sample(&mut self, work: &mut dyn Work) -> Result<Taken> {
-        let Pace { iterations, batches } = self.yielded.pace;
+        self.sample_at(work, self.yielded.pace)
+    }
+
+    /// One sample, taken in a given way.
+    pub(super) fn sample_at(&mut self, work: &mut dyn Work, pace: Pace) -> Result<Taken> {
+        let Pace { iterations, batches } = pace;
         let mut sample = Taken::default();
         self.yielded.risen.push(vec![0; self.gauges.list().len()]);
         for _ in 0..batches {
@@ -250,7 +260,7 @@ impl<H: Clock + Witness + Clone + 'static> Loop<H> {
     /// Prepares, runs and checks `n` iterations. What the kernel counts and
     /// the gauges are read outside of the clock readings; memory (a file to
     /// read) too, and only in the warm-up.
-    fn batch(&mut self, work: &mut dyn Work, n: usize, warming_up: bool) -> Result<Batch> {
+    pub(super) fn batch(&mut self, work: &mut dyn Work, n: usize, warming_up: bool) -> Result<Batch> {
         let begin = self.host.now();
         work.prepare(n, self)?;
         self.turns.reset();

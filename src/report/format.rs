@@ -118,6 +118,23 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A change as a share, with its sign: `+4.9 %`, `-0.03 %`.
+pub(super) fn signed_percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent.abs() {
+        0.0 => "0 %".into(),
+        v if v < 0.001 => format!("{percent:+.5} %"),
+        v if v < 0.0995 => format!("{percent:+.3} %"),
+        v if v < 9.995 => format!("{percent:+.2} %"),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
+/// A change of a count, with its sign.
+pub(super) fn signed_count(change: f64) -> String {
+    if change > 0.0 { format!("+{}", count(change)) } else { count(change) }
+}
+
 /// How often something happened: `1 outlier`, `3 outliers`.
 pub(super) fn times(n: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(n as f64), if n == 1 { "" } else { "s" })

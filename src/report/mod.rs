@@ -10,8 +10,12 @@ mod model;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod verdicts;
+#[cfg(test)]
+mod verdicts_tests;
 
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
 pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
 pub use terminal::{Look, table};
+pub use verdicts::{failure, verdicts};

@@ -301,7 +301,7 @@ impl Notes {
     }
 }
 
-fn write_line(text: &mut String, line: &[Span], color: bool) {
+pub(super) fn write_line(text: &mut String, line: &[Span], color: bool) {
     for (style, span) in line {
         match (color, code(*style)) {
             (true, Some(code)) => text.push_str(&format!("\x1b[{code}m{span}\x1b[0m")),

@@ -4,13 +4,21 @@
 //! are finite; [`summarize`] is the door that checks it.
 
 mod bootstrap;
+mod multiple;
+mod paired;
 mod quantile;
 mod rank;
+mod sequential;
 mod summary;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verdict_tests;
 
 pub use bootstrap::{RESAMPLES, median_interval, order_statistic_interval};
+pub use multiple::{benjamini_hochberg, holm};
+pub use paired::{Estimate, is_equivalent, permutation_interval, permutation_p, t_critical, t_p};
 pub use quantile::{mad, mean, median, outliers, quantile, quartiles, sorted};
 pub use rank::{EXACT_UP_TO, Rank, ranks, spearman};
+pub use sequential::{Look, Spending, levels, sequential_p};
 pub use summary::{Summary, summarize};

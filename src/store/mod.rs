@@ -6,6 +6,9 @@
 //! the direction in which it is better. Raw samples are kept in their order;
 //! the summary beside them can be computed from them again.
 
+mod baseline;
+#[cfg(test)]
+mod baseline_tests;
 mod dir;
 mod json;
 mod name;
@@ -14,6 +17,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use baseline::{Baselines, Kept};
 pub use dir::{Found, RunDir, read_record};
 pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};

@@ -32,7 +32,7 @@ fn histogram() -> Histogram {
     }
 }
 
-fn record(scenario: &str, attempt: u32) -> Record {
+pub(super) fn record(scenario: &str, attempt: u32) -> Record {
     let text = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
     };

@@ -23,6 +23,22 @@ pub fn take_stdout() -> io::Result<File> {
     Ok(saved)
 }
 
+/// Takes standard input for commands: from here on whoever reads descriptor 0
+/// finds its end. The returned file is not inherited by children.
+///
+/// # Errors
+/// The system has no descriptor left.
+pub fn take_stdin() -> io::Result<File> {
+    // SAFETY: duplicates a descriptor number; no memory is involved.
+    let saved = check(unsafe { libc::fcntl(libc::STDIN_FILENO, libc::F_DUPFD_CLOEXEC, 3) })?;
+    // SAFETY: `fcntl` has just made this descriptor, and nothing else knows it.
+    let saved = unsafe { File::from_raw_fd(saved) };
+    let null = File::open("/dev/null")?;
+    // SAFETY: replaces descriptor 0 by a duplicate of an open file; no memory is involved.
+    check(unsafe { libc::dup2(null.as_raw_fd(), libc::STDIN_FILENO) })?;
+    Ok(saved)
+}
+
 /// A file that is nowhere but in memory.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ mod run_folder;
 mod signals;
 mod space;
 
-pub use fd::{inherited, keep_on_exec, memory_file, mute_when_closed, take_stdout};
+pub use fd::{inherited, keep_on_exec, memory_file, mute_when_closed, take_stdin, take_stdout};
 pub use lock::{Held, Lock};
 pub use process::{
     die_with_parent, end_descendants, hold_exit, is_exit_held, kill_group, leave, parent, processors,

@@ -48,6 +48,7 @@ fn flags_that_are_named_are_taken() {
         "src/cli/args.rs",
         "src/cli/commands.rs",
         "src/cli/doctor.rs",
+        "src/cli/baselines.rs",
         "benches/harness.rs",
         "benches/block.rs",
     ]

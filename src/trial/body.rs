@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 pub type Verdict = Result<Outcome, Failure>;
 
 /// Stack of the thread of a body, in bytes: what a main thread usually has.
-const STACK: usize = 8 << 20;
+pub(super) const STACK: usize = 8 << 20;
 
 /// Starts a body. `done` is called on its thread when it has ended.
 ///

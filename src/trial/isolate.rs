@@ -29,7 +29,7 @@ use crate::sys;
 const QUOTED: usize = 10;
 
 /// The variable that tells a child who its parent is.
-const PARENT: &str = "WALLGRIND_PARENT";
+pub(super) const PARENT: &str = "WALLGRIND_PARENT";
 
 /// A running trial. Dropping it kills its whole group and reaps it.
 pub struct Isolated {
@@ -127,7 +127,7 @@ impl Isolated {
     }
 }
 
-fn how_it_ended(status: ExitStatus) -> String {
+pub(super) fn how_it_ended(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("was ended by {}", sys::name(signal)),
         (None, Some(code)) => format!("exited with {code}"),
@@ -136,7 +136,7 @@ fn how_it_ended(status: ExitStatus) -> String {
 }
 
 /// Passes standard error of a child on, and keeps its last lines.
-fn pass_on(stderr: impl Read, last: &Mutex<VecDeque<String>>) {
+pub(super) fn pass_on(stderr: impl Read, last: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {

@@ -5,14 +5,22 @@
 mod body;
 mod counting;
 mod isolate;
+mod other;
 mod protocol;
 mod record;
 mod runner;
 mod scratch;
+mod stepper;
+mod steps;
+mod turns;
 mod watch;
 
 pub use isolate::child;
+pub use other::count_other;
 pub use record::Identity;
 pub use runner::{Ended, Runner};
 pub use scratch::Scratch;
+pub use stepper::{Alive, list, this_program};
+pub use steps::child as steps_child;
+pub use turns::Duel;
 pub use watch::{Waited, Watch};

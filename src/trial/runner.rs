@@ -3,6 +3,7 @@
 //!
 //! Neighbours: `flow` calls it; `body`, `isolate` and `counting` are the ways.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use super::body::{self, Verdict};
 use super::counting::Counting;
 use super::isolate::{self, Said};
 use super::record::{Begun, Identity, ignored};
+use super::stepper::Alive;
+use super::turns::Duel;
 use super::watch::{Waited, Watch};
 use crate::error::Result;
 use crate::measure::{ClockFacts, Failure};
@@ -49,6 +52,7 @@ pub struct Runner<'a> {
     identity: Identity,
     scratch: PathBuf,
     way: Way,
+    duel: Option<(Duel, BTreeSet<String>)>,
 }
 
 impl<'a> Runner<'a> {
@@ -76,7 +80,14 @@ impl<'a> Runner<'a> {
             _ if plan.isolate => Way::Isolated,
             _ => Way::Here(measures.then(ClockFacts::measure)),
         };
-        Ok(Waited::Done(Self { plan, identity, scratch: scratch.to_path_buf(), way }))
+        Ok(Waited::Done(Self { plan, identity, scratch: scratch.to_path_buf(), way, duel: None }))
+    }
+
+    /// Measures the trials `names`, which another build has as well, in turn with it.
+    #[must_use]
+    pub fn against(mut self, duel: Option<(Duel, BTreeSet<String>)>) -> Self {
+        self.duel = duel;
+        self
     }
 
     /// Runs one trial. `missing` says what the machine lacks for it; `tick` is
@@ -98,7 +109,9 @@ impl<'a> Runner<'a> {
             return Ended::Record(ended(Err(Failure::Failed(reason.to_string()))));
         }
         sys::mute_when_closed();
+        let duel = self.duel.as_ref().filter(|(_, names)| names.contains(scenario.id().as_str()));
         let waited = match &self.way {
+            _ if let Some((duel, _)) = duel => self.in_turn(duel, scenario, watch, tick),
             Way::Here(clock) => self.here(scenario, clock.as_ref(), watch, tick),
             Way::Isolated => self.isolated(scenario, watch, tick),
             Way::Counted(counting) => {
@@ -116,7 +129,11 @@ impl<'a> Runner<'a> {
                 let reason =
                     format!("timed out: it had not ended after {limit} s (--timeout sets the limit)");
                 let record = ended(Err(Failure::TimedOut(reason)));
-                if matches!(self.way, Way::Here(_)) { Ended::Stuck(record) } else { Ended::Record(record) }
+                if duel.is_none() && matches!(self.way, Way::Here(_)) {
+                    Ended::Stuck(record)
+                } else {
+                    Ended::Record(record)
+                }
             }
         }
     }
@@ -170,6 +187,32 @@ impl<'a> Runner<'a> {
             Waited::TimedOut => Waited::TimedOut,
             Waited::Interrupted(signal) => Waited::Interrupted(signal),
         }
+    }
+
+    /// In turn with another build, in pairs of processes.
+    fn in_turn(
+        &self,
+        duel: &Duel,
+        scenario: &'static Scenario,
+        watch: &mut Watch,
+        tick: &mut dyn FnMut(),
+    ) -> Waited<Verdict> {
+        let ticket = watch.ticket();
+        let alive = Alive::default();
+        let duel = Duel { alive: alive.clone(), ..duel.clone() };
+        let (plan, scratch) = (self.plan.clone(), self.scratch.clone());
+        let work = move || ticket.done(duel.measure(scenario.id().as_str(), &plan, &scratch));
+        let thread = match std::thread::Builder::new().name("turns".into()).spawn(work) {
+            Ok(thread) => thread,
+            Err(error) => {
+                return Waited::Done(Err(Failure::Failed(format!("no thread can be started: {error}"))));
+            }
+        };
+        let waited = watch.wait(self.deadline(), tick);
+        // Nothing is left to be killed when the thread has ended by itself.
+        alive.end();
+        let _ = thread.join();
+        waited
     }
 
     /// How long a trial may take.

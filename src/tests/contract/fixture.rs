@@ -20,6 +20,9 @@ pub fn is_asked_for() -> bool {
     std::env::var_os(ASK).is_some() || first.starts_with("--wallgrind")
 }
 
+/// In the environment, adds `planted::spin`, which does so much work.
+pub const PLANTED: &str = "CONTRACT_PLANTED";
+
 /// What no machine has.
 const MOON: Need = Need::new("the moon", || Err("it is out of reach".into()));
 
@@ -64,6 +67,11 @@ pub fn register(suite: &mut Suite) {
         })
     });
     suite.bench("absent::moon", |b| b.iter(|| 1)).needs(MOON);
+    if let Some(units) = std::env::var(PLANTED).ok().and_then(|text| text.parse::<u32>().ok()) {
+        suite.bench("planted::spin", move |b| {
+            b.iter(|| (0..units * 500).fold(1_u32, |sum, i| std::hint::black_box(sum.wrapping_mul(i))))
+        });
+    }
     // A measured child has no environment, but may be one of these.
     if std::env::var_os(more::ASK).is_some() || std::env::var_os(ASK).is_none() {
         more::register(suite);

@@ -8,6 +8,7 @@
 mod bad_input;
 mod bench;
 mod clients;
+mod compared;
 mod counted;
 mod events;
 mod fixture;
@@ -17,6 +18,7 @@ mod more;
 mod numbers;
 mod processes;
 mod records;
+mod revisions;
 mod scratch;
 mod terminal;
 mod timeout;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let tests: Vec<Trial> = [
         bad_input::tests(),
         clients::tests(),
+        compared::tests(),
         counted::tests(),
         events::tests(),
         isolation::tests(),
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         numbers::tests(),
         processes::tests(),
         records::tests(),
+        revisions::tests(),
         scratch::tests(),
         terminal::tests(),
         timeout::tests(),

@@ -42,6 +42,7 @@ pub fn plan(mode: Mode, out: PathBuf) -> Plan {
         attempt: 1,
         lock: None,
         test_time: None,
+        compare: wallgrind::plan::Compare::default(),
     }
 }
 

@@ -23,22 +23,27 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("samples", &["units"]),
     ("machine", &["units", "error"]),
     ("scenario", &["units", "error"]),
-    ("plan", &["units", "error", "scenario"]),
+    ("plan", &["units", "error", "scenario", "compare"]),
     ("families", &["scenario", "units", "tls", "block"]),
     ("measure", &["scenario", "samples", "stats", "plan", "sys", "units", "error"]),
     ("sys", &[]),
-    ("store", &["samples", "stats", "machine", "units", "error"]),
-    ("report", &["store", "stats", "samples", "units", "error"]),
+    // `sys` for the lock on what two runs may write at once.
+    ("store", &["samples", "stats", "machine", "sys", "units", "error"]),
+    ("compare", &["store", "stats", "samples", "units"]),
+    ("report", &["compare", "store", "stats", "samples", "units", "error"]),
     (
         "trial",
-        &["scenario", "measure", "store", "plan", "samples", "stats", "machine", "sys", "units", "error"],
+        &[
+            "scenario", "measure", "store", "plan", "compare", "samples", "stats", "machine", "sys", "units",
+            "error",
+        ],
     ),
     // `families` for the reference's names of its scenarios only.
     (
         "cli",
         &[
-            "plan", "sys", "families", "scenario", "store", "report", "samples", "stats", "machine", "units",
-            "error",
+            "plan", "sys", "families", "scenario", "store", "compare", "report", "samples", "stats",
+            "machine", "units", "error",
         ],
     ),
     // The one function of the flow, and the crate's root, see everything.

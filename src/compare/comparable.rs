@@ -1,0 +1,89 @@
+//! Whether two records can be compared at all: what they depend on besides
+//! the code under test must be the same.
+//!
+//! Neighbours: `settle` refuses what differs, or marks it when forced.
+
+use crate::store::Record;
+
+/// How the two records came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinship {
+    /// At two times, perhaps on two machines: from stored records.
+    Stored,
+    /// In turn, in one run: the machine is the same.
+    InTurn,
+}
+
+/// What the machine does to a time, by key of the identity, and what it is called.
+const MACHINE: [(&str, &str); 8] = [
+    ("cpu_model", "processor"),
+    ("cpus_online_count", "number of processors"),
+    ("machine_kind", "machine"),
+    ("kernel", "kernel"),
+    ("governor", "governor"),
+    ("turbo", "turbo"),
+    ("smt", "SMT"),
+    ("glibc_tunables", "GLIBC_TUNABLES"),
+];
+
+/// What the build does to any number.
+const BUILD: [(&str, &str); 7] = [
+    ("target", "target"),
+    ("rustc", "toolchain"),
+    ("profile", "profile"),
+    ("opt_level", "optimisation"),
+    ("rustflags", "RUSTFLAGS"),
+    ("target_features", "target features"),
+    ("features", "features"),
+];
+
+/// What the meter does, by key of the facts.
+const METER: [(&str, &str); 8] = [
+    ("method", "method"),
+    ("seeds", "seeds"),
+    ("cache_sim", "simulated caches"),
+    ("clock", "clock"),
+    ("cpu_features", "processor features"),
+    ("file_system", "file system"),
+    ("scratch_file_system", "file system"),
+    ("cpu_pinned", "pinning"),
+];
+
+/// What differs between two records and should not, in words. A fact that one
+/// side does not have (an older record) is no difference.
+pub fn differences(before: &Record, after: &Record, kinship: Kinship) -> Vec<String> {
+    let mut all = Vec::new();
+    if before.params != after.params {
+        let (was, is) = (params(before), params(after));
+        all.push(format!("scenario: parameters {was} before, {is} after"));
+    }
+    let is_time = before.mode == "walltime";
+    if is_time && kinship == Kinship::Stored {
+        all.extend(differing(&MACHINE, |key| (before.identity.get(key), after.identity.get(key))));
+    }
+    all.extend(differing(&BUILD, |key| (before.identity.get(key), after.identity.get(key))));
+    if kinship == Kinship::Stored {
+        all.extend(differing(&METER, |key| (before.facts.get(key), after.facts.get(key))));
+    }
+    all
+}
+
+fn differing<'a>(
+    keys: &[(&str, &str)],
+    of: impl Fn(&str) -> (Option<&'a String>, Option<&'a String>),
+) -> Vec<String> {
+    let differs = |(key, name): &(&str, &str)| match of(key) {
+        (Some(was), Some(is)) if was != is => Some(format!("{name}: {was} before, {is} after")),
+        _ => None,
+    };
+    keys.iter().filter_map(differs).collect()
+}
+
+/// The parameters with their hash (FNV-1a), which is what is compared.
+fn params(record: &Record) -> String {
+    let text: String = record.params.iter().map(|(key, value)| format!("{key}={value} ")).collect();
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{{{}}} (hash {hash:016x})", text.trim_end())
+}

@@ -1,0 +1,28 @@
+//! From records of two sides to verdicts: slower, faster, same, not known.
+//! Pure: it sees records and a rule, no files and no meter.
+//!
+//! ```text
+//! records of both sides -> pairs -> comparable? -> exact | times -> lines -> settle (many tests) -> verdicts
+//! ```
+
+mod comparable;
+mod exact;
+mod functions;
+mod limits;
+mod line;
+mod pairs;
+mod rule;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod times;
+mod turns;
+
+pub use comparable::{Kinship, differences};
+pub use functions::moved;
+pub use limits::{Limit, Limits};
+pub use line::{Line, Size, Verdict};
+pub use pairs::{Sides, sides};
+pub use rule::{Many, Rule};
+pub use settle::{Comparison, compare, judge_alone};
+pub use turns::{BASELINE_SUFFIX, Turns, is_settled, next_look};

@@ -1,0 +1,273 @@
+//! Verdicts from made records: what is called, what is refused, what fails.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::samples::{Sample, Series};
+use crate::stats::Look;
+use crate::store::{Metric, Record, Status};
+use crate::units::{Direction, Unit};
+
+fn metric(name: &str, unit: Unit, totals: &[u64]) -> Metric {
+    let series = Series {
+        metric: name.into(),
+        party: None,
+        unit,
+        direction: Direction::LowerIsBetter,
+        samples: totals.iter().map(|total| Sample { iterations: 1, total: *total }).collect(),
+    };
+    Metric::new(series, 1).expect("samples")
+}
+
+fn record(scenario: &str, mode: &str, metrics: Vec<Metric>) -> Record {
+    Record {
+        run_id: "run".into(),
+        suite: "s".into(),
+        scenario: scenario.into(),
+        params: Vec::new(),
+        mode: mode.into(),
+        attempt: 1,
+        status: Status::Ok,
+        started: "2026-01-01T00:00:00Z".into(),
+        elapsed_ns: 1_000_000_000,
+        metrics,
+        histograms: Vec::new(),
+        throughput: Vec::new(),
+        facts: BTreeMap::new(),
+        notes: Vec::new(),
+        functions: Vec::new(),
+        identity: BTreeMap::new(),
+    }
+}
+
+fn counted(scenario: &str, n: u64) -> Record {
+    record(scenario, "cachegrind", vec![metric("instructions", Unit::Instructions, &[n])])
+}
+
+fn timed(scenario: &str, ns: u64) -> Record {
+    record(scenario, "walltime", vec![metric("wall_time", Unit::Nanoseconds, &[ns - 1, ns, ns + 1])])
+}
+
+/// A record in turn: each pair's ratio is a per mille more than 1,000.
+fn turned(scenario: &str, per_mille: &[i64]) -> Record {
+    let after: Vec<u64> = per_mille.iter().map(|p| (1_000_000 + 1_000 * p) as u64).collect();
+    let mut record = record(
+        scenario,
+        "walltime",
+        vec![
+            metric("wall_time", Unit::Nanoseconds, &after),
+            metric("wall_time_baseline", Unit::Nanoseconds, &vec![1_000_000; after.len()]),
+        ],
+    );
+    let looks = [Look { n: 5.0, share: 0.25 }, Look { n: after.len() as f64, share: 1.0 }];
+    record.facts.insert("steps_per_pair".into(), "1".into());
+    record.facts.insert("looks".into(), Turns::looks_in_words(&looks));
+    record
+}
+
+fn words(comparison: &Comparison) -> Vec<&'static str> {
+    comparison.lines.iter().map(|line| line.verdict.word(line.unit)).collect()
+}
+
+fn with(limits: &str) -> Rule {
+    Rule { limits: Limits::parse(limits).expect("limits"), ..Rule::default() }
+}
+
+fn counts(before: u64, after: u64, rule: &Rule) -> Line {
+    compare(&[counted("a", before)], &[counted("a", after)], Kinship::Stored, rule).lines.remove(0)
+}
+
+#[test]
+fn a_single_instruction_is_called_and_only_what_is_worse_fails() {
+    let rule = Rule::default();
+    assert_eq!(
+        (counts(1_000, 1_001, &rule).verdict, counts(1_000, 1_001, &rule).fails),
+        (Verdict::Slower, true)
+    );
+    assert_eq!(
+        (counts(1_000, 999, &rule).verdict, counts(1_000, 999, &rule).fails),
+        (Verdict::Faster, false)
+    );
+    assert_eq!(counts(1_000, 1_000, &rule).verdict, Verdict::Same);
+}
+
+#[test]
+fn limits_allow_what_they_say_and_not_more() {
+    assert!(!counts(1_000, 1_001, &with("ir=0.1%")).fails);
+    assert!(counts(1_000, 1_002, &with("ir=0.1%")).fails);
+    assert!(!counts(1_000, 1_005, &with("5")).fails);
+    assert!(counts(1_000, 1_006, &with("5,wall=2%")).fails);
+    assert!(counts(1_000, 1_001, &with("peak_bytes=50%")).fails);
+    for bad in ["", "x", "-1", "ir=", "=1", "IR=1", "ir=1%%", "nan", "inf"] {
+        assert!(Limits::parse(bad).is_err(), "{bad:?} was taken");
+    }
+    let comparison = compare(&[counted("a", 1)], &[counted("a", 1)], Kinship::Stored, &with("peek=1"));
+    assert_eq!(comparison.unknown_limits, ["peek"]);
+}
+
+#[test]
+fn a_zero_baseline_has_no_share_and_still_fails() {
+    let line = counts(0, 3, &with("ir=50%"));
+    assert_eq!((line.change(), line.worse_by(), line.fails), (None, 3.0, true));
+    assert_eq!(counts(0, 0, &Rule::default()).verdict, Verdict::Same);
+}
+
+#[test]
+fn what_is_on_one_side_only_is_said() {
+    let mut failed = counted("c", 1);
+    (failed.status, failed.metrics) = (Status::Failed("why".into()), Vec::new());
+    let before = [counted("a", 1), counted("c", 1)];
+    let after = [counted("b", 1), failed];
+    let comparison = compare(&before, &after, Kinship::Stored, &Rule::default());
+    assert!(comparison.lines.is_empty());
+    let reasons: Vec<_> = comparison.unmatched.iter().map(|(name, _, why)| (&**name, &**why)).collect();
+    assert_eq!(reasons, [("a", "not there now"), ("b", "not there before"), ("c", "failed now: why")]);
+}
+
+#[test]
+fn pairs_call_a_planted_change_the_same_and_noise_what_they_are() {
+    let shifted = |by: i64| [3, -2, 1, 0, -1, 2, -3, 1, 0, -1].map(|noise| noise + by);
+    let call = |per_mille: &[i64]| {
+        let line = compare(&[], &[turned("a", per_mille)], Kinship::InTurn, &Rule::default()).lines.remove(0);
+        (line.verdict.word(line.unit), line.fails)
+    };
+    assert_eq!(call(&shifted(0)), ("same", false));
+    assert_eq!(call(&shifted(20)), ("slower", true));
+    assert_eq!(call(&shifted(-20)), ("faster", false));
+    // Significant, and within the margin.
+    assert_eq!(call(&shifted(5)), ("same", false));
+    let noise = [80, -60, 40, -90, 100, -20, 60, -70, 90, -50];
+    assert_eq!(call(&noise), ("not known", false));
+    // Beyond the margin, and not beyond the limit.
+    let line =
+        |rule: &Rule| compare(&[], &[turned("a", &shifted(20))], Kinship::InTurn, rule).lines.remove(0);
+    assert!(!line(&with("wall=3%")).fails);
+    let Verdict::NotKnown(remedy) =
+        compare(&[], &[turned("a", &noise)], Kinship::InTurn, &Rule::default()).lines.remove(0).verdict
+    else {
+        panic!("it is known")
+    };
+    assert!(remedy.contains("pairs") && remedy.contains("--time"), "{remedy}");
+}
+
+#[test]
+fn the_clock_sets_a_floor() {
+    let mut coarse = turned("a", &[20; 10]);
+    coarse.facts.insert("clock_precision_ns".into(), "30000".into());
+    let comparison = compare(&[], &[coarse], Kinship::InTurn, &Rule::default());
+    assert_eq!(words(&comparison), ["not known"]);
+}
+
+#[test]
+fn many_tests_need_more_and_one_alone_counts_for_all() {
+    // p of about 0.0025 for one alone.
+    let weak = [30, 5, 35, 20, 45, 15, 30, -5, 40, 25, 20, 10];
+    let one = compare(&[], &[turned("a", &weak)], Kinship::InTurn, &Rule::default());
+    let Size::Estimated { p, .. } = one.lines[0].size else { panic!("an estimate") };
+    assert!(p > 0.001 && p < 0.01, "{p}");
+    assert_eq!(words(&one), ["slower"]);
+    let names: Vec<String> = (10..30).map(|n| format!("n{n}")).collect();
+    let noise = [1, -1, 2, -2, 0, 1, -1, 2, -2, 0];
+    let mut all: Vec<Record> = names.iter().map(|name| turned(name, &noise)).collect();
+    all.push(turned("a", &weak));
+    let holm = compare(&[], &all, Kinship::InTurn, &Rule::default());
+    assert!(!words(&holm).contains(&"slower"));
+    let alone = |family| judge_alone(&[], &turned("a", &weak), Kinship::InTurn, &Rule::default(), family);
+    assert_eq!(alone(1)[0].verdict, Verdict::Slower);
+    assert!(matches!(alone(20)[0].verdict, Verdict::NotKnown(_)));
+}
+
+#[test]
+fn one_stored_process_a_side_calls_only_what_no_luck_explains() {
+    let call = |before: &[u64], after: &[u64]| {
+        let records = |all: &[u64]| all.iter().map(|ns| timed("a", *ns)).collect::<Vec<_>>();
+        let comparison = compare(&records(before), &records(after), Kinship::Stored, &Rule::default());
+        words(&comparison)[0]
+    };
+    assert_eq!(call(&[10_000], &[11_500]), "not known");
+    assert_eq!(call(&[10_000], &[20_000]), "slower");
+    assert_eq!(call(&[20_000], &[10_000]), "faster");
+    // Several processes say themselves how far they are apart.
+    assert_eq!(call(&[10_000, 10_010, 9_990, 10_005], &[10_300, 10_290, 10_310, 10_305]), "slower");
+    assert_eq!(call(&[10_000, 10_010, 9_990, 10_005], &[10_002, 10_000, 9_999, 10_004]), "same");
+    assert_eq!(call(&[10_000, 12_000, 9_000], &[10_300, 12_500, 9_200]), "not known");
+}
+
+#[test]
+fn another_machine_another_method_and_other_parameters_are_refused_unless_forced() {
+    let cases: [fn(&mut Record); 6] = [
+        |r| drop(r.identity.insert("kernel".into(), "6.2".into())),
+        |r| drop(r.identity.insert("governor".into(), "powersave".into())),
+        |r| drop(r.identity.insert("rustc".into(), "rustc 1.99".into())),
+        |r| drop(r.facts.insert("method".into(), "toggle".into())),
+        |r| drop(r.facts.insert("file_system".into(), "ext4".into())),
+        |r| r.params.push(("size".into(), "2".into())),
+    ];
+    let mut before = timed("a", 10_000);
+    for (key, value) in [("kernel", "6.1"), ("governor", "performance"), ("rustc", "rustc 1.95")] {
+        before.identity.insert(key.into(), value.into());
+    }
+    for (key, value) in [("method", "difference"), ("file_system", "tmpfs")] {
+        before.facts.insert(key.into(), value.into());
+    }
+    for change in cases {
+        let mut after = Record { metrics: timed("a", 30_000).metrics, ..before.clone() };
+        change(&mut after);
+        let judge = |rule: &Rule| {
+            let pair = (std::slice::from_ref(&before), std::slice::from_ref(&after));
+            compare(pair.0, pair.1, Kinship::Stored, rule).lines.remove(0)
+        };
+        let refused = judge(&Rule::default());
+        assert!(matches!(&refused.verdict, Verdict::NotKnown(why) if why.starts_with("not comparable: ")));
+        let forced = judge(&Rule { force: true, ..Rule::default() });
+        assert_eq!((forced.verdict, forced.marks.len()), (Verdict::Slower, 1));
+    }
+    // What the machine is does nothing to a count, and what one side does not know is no difference.
+    let mut elsewhere = counted("a", 5);
+    elsewhere.identity.insert("kernel".into(), "6.2".into());
+    let mut here = counted("a", 5);
+    here.identity.insert("kernel".into(), "6.1".into());
+    assert_eq!(words(&compare(&[here], &[elsewhere.clone()], Kinship::Stored, &Rule::default())), ["same"]);
+    assert_eq!(
+        words(&compare(&[counted("a", 5)], &[elsewhere], Kinship::Stored, &Rule::default())),
+        ["same"]
+    );
+}
+
+#[test]
+fn functions_that_moved_most_are_named() {
+    let with = |n: u64, functions: &[(&str, u64)]| Record {
+        functions: functions.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
+        ..counted("a", n)
+    };
+    let before = with(100, &[("same", 50), ("gone", 30), ("grows", 20)]);
+    let after = with(160, &[("same", 50), ("grows", 100), ("new", 10)]);
+    let line = compare(&[before], &[after], Kinship::Stored, &Rule::default()).lines.remove(0);
+    let expected = [("grows".to_string(), 80), ("gone".to_string(), -30), ("new".to_string(), 10)];
+    assert_eq!(line.moved, expected);
+}
+
+#[test]
+fn seeds_that_disagree_are_not_known() {
+    let of =
+        |totals: &[u64]| record("a", "cachegrind", vec![metric("instructions", Unit::Instructions, totals)]);
+    let judge = |before: &[u64], after: &[u64]| {
+        words(&compare(&[of(before)], &[of(after)], Kinship::Stored, &Rule::default()))[0]
+    };
+    assert_eq!(judge(&[10, 20, 30], &[11, 21, 31]), "slower");
+    assert_eq!(judge(&[10, 20, 30], &[11, 19, 31]), "not known");
+    assert_eq!(judge(&[10, 20, 30], &[10, 20, 30]), "same");
+}
+
+#[test]
+fn records_that_do_not_fit_together_are_no_turns() {
+    let good = turned("a", &[0; 8]);
+    assert!(Turns::of(&good).is_some());
+    for (key, value) in
+        [("steps_per_pair", "0"), ("looks", "9@1"), ("looks", "x"), ("looks", "8@2"), ("steps_per_pair", "3")]
+    {
+        let mut bad = good.clone();
+        bad.facts.insert(key.into(), value.into());
+        assert_eq!(Turns::of(&bad), None, "{key} {value}");
+    }
+}

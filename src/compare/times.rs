@@ -1,0 +1,127 @@
+//! Times: estimated, from pairs of processes in turn, or from stored records.
+//!
+//! Neighbours: `turns` reads the pairs, `settle` gives the verdict.
+
+use super::exact::bare;
+use super::line::{Line, Size};
+use super::rule::Rule;
+use super::turns::{self, Turns, shares};
+use crate::stats::{Estimate, median, sorted};
+use crate::store::{Metric, Record};
+
+/// What processes of one executable differ by, as a standard deviation of the
+/// logarithm of their medians, where fewer than three a side were measured:
+/// the worst body that was measured on a shared machine (10.7 %).
+pub const ASSUMED_SPREAD: f64 = 0.107;
+
+/// So many processes a side say themselves how far processes are apart.
+const ENOUGH: usize = 3;
+
+/// The freedom of an error that is not estimated.
+const KNOWN: f64 = 1e9;
+
+/// The line of a record that was measured in turn with the other build.
+pub(super) fn in_turn(record: &Record, rule: &Rule) -> Option<Line> {
+    let turns = Turns::of(record)?;
+    let (before, after) = turns::series(record)?;
+    let (log_ratio, level, p) = turns.seen(rule.level)?;
+    let mut line = bare(record, after);
+    (line.before, line.after) = (before.summary.median, after.summary.median);
+    let interval = shares(log_ratio.interval(level));
+    let remedy = remedy(&log_ratio, level, rule, each(record, &log_ratio));
+    let floor = floor(record, after);
+    line.size = Size::Estimated { log_ratio, interval, p, adjusted_p: p, floor, remedy };
+    Some(line)
+}
+
+/// Seconds that a pair took.
+fn each(record: &Record, estimate: &Estimate) -> f64 {
+    record.elapsed_ns as f64 / 1e9 / estimate.n.max(1) as f64
+}
+
+/// How many pairs would settle it: an interval that fits between the change
+/// and the nearer end of the margin.
+fn remedy(estimate: &Estimate, level: f64, rule: &Rule, each: f64) -> String {
+    let change = (estimate.mean.exp() - 1.0).abs();
+    let half = (change - rule.margin).abs().max(rule.margin / 4.0);
+    match estimate.needed(half, level).map(|n| n.max(estimate.n + 1)) {
+        Some(n) => {
+            format!("about {n} pairs ({:.0} s: --time), or a quieter machine", (n as f64 * each).ceil())
+        }
+        None => "a quieter machine".into(),
+    }
+}
+
+/// The least difference of one iteration that the clock could tell.
+fn floor(record: &Record, metric: &Metric) -> f64 {
+    let precision = record.facts.get("clock_precision_ns").and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let iterations = metric.series.samples.iter().map(|s| s.iterations).min().unwrap_or(1);
+    precision / iterations.max(1) as f64
+}
+
+/// The line of a time that both sides stored, from the processes of each.
+pub(super) fn stored(before: &[&Record], after: &[&Record], metric: &Metric, rule: &Rule) -> Option<Line> {
+    let of = |records: &[&Record]| -> Vec<Medians> {
+        records.iter().filter_map(|record| Medians::of(record, metric)).collect()
+    };
+    let (was, is) = (of(before), of(after));
+    let (first, last) = (was.first()?, after.last()?);
+    let mut line = bare(last, metric);
+    let middle = |medians: &[Medians]| median(&sorted(&medians.iter().map(|m| m.median).collect::<Vec<_>>()));
+    (line.before, line.after) = (middle(&was), middle(&is));
+    if first.median <= 0.0 || line.after <= 0.0 {
+        line.size = Size::None("a time of zero has no ratio".into());
+        return Some(line);
+    }
+    let (log_ratio, remedy) = difference(&was, &is)?;
+    let p = log_ratio.p(0.0);
+    let interval = shares(log_ratio.interval(rule.level));
+    let floor = floor(last, metric);
+    line.size = Size::Estimated { log_ratio, interval, p, adjusted_p: p, floor, remedy };
+    Some(line)
+}
+
+/// The median of one process, and the error of its logarithm within it.
+struct Medians {
+    median: f64,
+    error: f64,
+}
+
+impl Medians {
+    fn of(record: &Record, like: &Metric) -> Option<Self> {
+        let same = |m: &&Metric| m.series.metric == like.series.metric && m.series.party == like.series.party;
+        let summary = &record.metrics.iter().find(same)?.summary;
+        let (low, high) = summary.median_ci;
+        // The 95 % interval of a normal value is 3.92 deviations wide.
+        let error = if low > 0.0 { (high / low).ln() / 3.92 } else { 0.0 };
+        Some(Self { median: summary.median, error })
+    }
+}
+
+/// After less before, and what would say more.
+fn difference(was: &[Medians], is: &[Medians]) -> Option<(Estimate, String)> {
+    let logs = |all: &[Medians]| all.iter().map(|m| m.median.ln()).collect::<Vec<_>>();
+    if was.len() >= ENOUGH && is.len() >= ENOUGH {
+        let text = "more processes on both sides, or --against, which measures both builds in turn";
+        return Some((Estimate::of_difference(&logs(was), &logs(is))?, text.into()));
+    }
+    let variance = |all: &[Medians]| {
+        let within: f64 = all.iter().map(|m| m.error.powi(2)).sum();
+        (within / all.len() as f64 + ASSUMED_SPREAD.powi(2)) / all.len() as f64
+    };
+    let mean = |all: &[Medians]| logs(all).iter().sum::<f64>() / all.len() as f64;
+    let estimate = Estimate {
+        mean: mean(is) - mean(was),
+        error: (variance(was) + variance(is)).sqrt(),
+        n: was.len().min(is.len()),
+        freedom: KNOWN,
+    };
+    let spread = 100.0 * ASSUMED_SPREAD;
+    let text = format!(
+        "--against, which measures both builds in turn ({} and {} processes were stored, and processes of one \
+         executable are taken to differ by {spread} %)",
+        was.len(),
+        is.len()
+    );
+    Some((estimate, text))
+}

@@ -1,0 +1,114 @@
+//! Two builds measured in turn: what a record holds of it, and when enough is
+//! known to stop.
+//!
+//! The record of such a trial has the steps of this build as `wall_time` and
+//! those of the other as `wall_time_baseline`, as many of each, pair of
+//! processes by pair. A pair gives one number, the median of the logarithms
+//! of the ratios of neighbouring steps: the pair, not the step, is what varies
+//! by chance. Over the pairs a trimmed mean is taken.
+//!
+//! Neighbours: `trial` takes the pairs and asks whether to stop; `times`
+//! makes a line of them.
+
+use super::rule::Rule;
+use crate::stats::{Estimate, Look, is_equivalent, levels, median, sequential_p, sorted};
+use crate::store::{Metric, Record};
+
+/// What the name of a metric of the other build ends in.
+pub const BASELINE_SUFFIX: &str = "_baseline";
+
+/// The first look, in pairs, unless the time ends before: fewer say little
+/// when the ends are trimmed.
+const FIRST_LOOK: usize = 8;
+
+/// The number of pairs at which to look next after a look at `n`.
+pub fn next_look(n: usize) -> usize {
+    if n < FIRST_LOOK { FIRST_LOOK } else { n + n.div_ceil(2) }
+}
+
+/// What pairs of processes gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turns {
+    /// Logarithm of after over before, for each pair.
+    pub log_ratios: Vec<f64>,
+    /// When they were looked at.
+    pub looks: Vec<Look>,
+}
+
+impl Turns {
+    /// The number that a pair of processes gives: `before` and `after` are the
+    /// times of its steps, for one iteration, neighbours in time side by side.
+    /// (The ratio of the two medians is up to 1.5 times as far from pair to pair.)
+    pub fn log_ratio(before: &[f64], after: &[f64]) -> f64 {
+        let ratios: Vec<f64> =
+            before.iter().zip(after).map(|(before, after)| (after / before).ln()).collect();
+        median(&sorted(&ratios))
+    }
+
+    /// What a record holds of pairs; `None` when it was not measured in turn,
+    /// or does not fit together.
+    pub fn of(record: &Record) -> Option<Self> {
+        let (before, after) = series(record)?;
+        let steps: usize = record.facts.get("steps_per_pair")?.parse().ok().filter(|n| *n > 0)?;
+        let looks = record.facts.get("looks")?.split(' ').map(look).collect::<Option<Vec<_>>>()?;
+        let (before, after) = (before.series.per_iteration(), after.series.per_iteration());
+        let pairs = before.chunks_exact(steps).zip(after.chunks_exact(steps));
+        let log_ratios: Vec<f64> = pairs.map(|(before, after)| Self::log_ratio(before, after)).collect();
+        let last = looks.last()?;
+        (before.len() == after.len() && last.n == log_ratios.len() as f64)
+            .then_some(Self { log_ratios, looks })
+    }
+
+    /// The looks as a record keeps them: `5@0.25 8@1`.
+    pub fn looks_in_words(looks: &[Look]) -> String {
+        let words: Vec<String> = looks.iter().map(|look| format!("{}@{}", look.n, look.share)).collect();
+        words.join(" ")
+    }
+
+    /// What the pairs say at the last look: the estimate, the level at which
+    /// that look stops for an error of `level` in all, and the p value with
+    /// all looks accounted for.
+    pub fn seen(&self, level: f64) -> Option<(Estimate, f64, f64)> {
+        let estimate = Estimate::of_trimmed(&self.log_ratios)?;
+        let last = *levels(level, Rule::SPENDING, &self.looks).last()?;
+        let seen: Vec<f64> = self.looks.iter().map(|look| self.p_at(look)).collect();
+        Some((estimate, last, sequential_p(Rule::SPENDING, &self.looks, &seen)))
+    }
+
+    /// The p value of "no change" at a look.
+    fn p_at(&self, look: &Look) -> f64 {
+        let n = (look.n as usize).min(self.log_ratios.len());
+        Estimate::of_trimmed(&self.log_ratios[..n]).map_or(1.0, |estimate| estimate.p(0.0))
+    }
+}
+
+/// The two series of a record that was measured in turn.
+pub(super) fn series(record: &Record) -> Option<(&Metric, &Metric)> {
+    let after = record.metrics.iter().find(|m| m.series.party.is_none())?;
+    let name = format!("{}{BASELINE_SUFFIX}", after.series.metric);
+    let before = record.metrics.iter().find(|m| m.series.party.is_none() && m.series.metric == name)?;
+    Some((before, after))
+}
+
+fn look(word: &str) -> Option<Look> {
+    let (n, share) = word.split_once('@')?;
+    let look = Look { n: n.parse().ok()?, share: share.parse().ok()? };
+    (look.n >= 1.0 && look.n.is_finite() && (0.0..=1.0).contains(&look.share)).then_some(look)
+}
+
+/// Whether the answer is clear at the last look: a change beyond the margin
+/// that would be called even with all `family` tests of the run accounted for,
+/// or an interval within the margin.
+pub fn is_settled(turns: &Turns, rule: &Rule, family: usize) -> bool {
+    let Some(estimate) = Estimate::of_trimmed(&turns.log_ratios) else { return false };
+    let level_at = |level: f64| levels(level, Rule::SPENDING, &turns.looks).last().copied().unwrap_or(0.0);
+    let called = estimate.p(0.0) <= level_at(rule.level / family.max(1) as f64);
+    let change = estimate.mean.exp() - 1.0;
+    (called && change.abs() > rule.margin)
+        || is_equivalent(shares(estimate.interval(level_at(rule.level))), (-rule.margin, rule.margin))
+}
+
+/// An interval of a logarithm as one of shares.
+pub(super) fn shares((low, high): (f64, f64)) -> (f64, f64) {
+    (low.exp() - 1.0, high.exp() - 1.0)
+}

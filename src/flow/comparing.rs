@@ -1,0 +1,208 @@
+//! The other side of a run: a stored baseline, or another build that is
+//! measured in this run; and what is kept as a baseline.
+//!
+//! Neighbours: `run` prepares it before the first trial, `finish` asks it
+//! after each of them and at the end.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::cli;
+use crate::compare::{Kinship, compare, judge_alone};
+use crate::error::{Error, Kind, Result};
+use crate::plan::{Action, Mode, Plan, With};
+use crate::report::{self, Look};
+use crate::scenario::Scenario;
+use crate::store::{Baselines, Kept, Record, Status};
+use crate::sys;
+use crate::trial::{self, Alive, Duel, Identity, Waited, Watch};
+
+/// What a run is compared with.
+pub struct Comparing {
+    plan: Plan,
+    label: String,
+    kinship: Kinship,
+    /// Records of the other side; none for times that are measured in turn.
+    before: Vec<Record>,
+    /// Names that only the other side has.
+    only_before: Vec<String>,
+    family: usize,
+    duel: Option<(Duel, BTreeSet<String>)>,
+}
+
+impl Comparing {
+    /// Finds the other side of a plan. Another build is asked for its trials,
+    /// and its counts are taken here, before those of this build.
+    ///
+    /// # Errors
+    /// There is no such baseline or executable, or it cannot be used.
+    pub fn prepare(
+        plan: &Plan,
+        suite: &str,
+        scratch: &Path,
+        to_run: &[&'static Scenario],
+        watch: &mut Watch,
+    ) -> Result<Waited<Option<Self>>> {
+        let comparing = |label: String, kinship, before| Self {
+            plan: plan.clone(),
+            label,
+            kinship,
+            before,
+            only_before: Vec::new(),
+            family: to_run.len().max(1),
+            duel: None,
+        };
+        match &plan.compare.with {
+            None => Ok(Waited::Done(None)),
+            Some(With::Stored(name)) => {
+                let store = Baselines::of(&plan.out);
+                let kept = kept(&store, name, suite)?;
+                let mut before = store.records(&kept)?;
+                before.retain(|record| record.mode == plan.mode.name() && is_selected(record, to_run));
+                Ok(Waited::Done(Some(comparing(in_words(&kept), Kinship::Stored, before))))
+            }
+            Some(With::InTurn(what)) => {
+                let (label, other) = other(plan, what, suite)?;
+                let refused = |why: String| {
+                    Error::new(Kind::Usage, format!("{label} cannot be measured: {why}"))
+                        .hint("--against takes a baseline, or a bench executable that wallgrind built, of this machine's kind")
+                };
+                let listed = trial::list(&other, &selection(plan)).map_err(refused)?;
+                let ours: BTreeSet<String> = to_run.iter().map(|s| s.id().to_string()).collect();
+                let (both, theirs): (Vec<_>, Vec<_>) =
+                    listed.into_iter().partition(|name| ours.contains(name));
+                let mut comparing = comparing(label, Kinship::InTurn, Vec::new());
+                comparing.only_before = theirs;
+                if plan.mode == Mode::Walltime {
+                    let cpus = match plan.walltime.cpu {
+                        Some(cpu) => vec![cpu],
+                        None => sys::processors(),
+                    };
+                    let duel = Duel {
+                        other,
+                        this: trial::this_program(),
+                        variables: variables(plan),
+                        cpus,
+                        family: both.len().max(1),
+                        alive: Alive::default(),
+                    };
+                    comparing.duel = Some((duel, both.into_iter().collect()));
+                    return Ok(Waited::Done(Some(comparing)));
+                }
+                Ok(match trial::count_other(&other, &both, &variables(plan), scratch, watch)? {
+                    Waited::Done(before) => {
+                        comparing.before = before;
+                        Waited::Done(Some(comparing))
+                    }
+                    Waited::TimedOut => Waited::TimedOut,
+                    Waited::Interrupted(signal) => Waited::Interrupted(signal),
+                })
+            }
+        }
+    }
+
+    /// The two builds that are to be measured in turn, and the trials.
+    pub fn duel(&self) -> Option<(Duel, BTreeSet<String>)> {
+        self.duel.clone()
+    }
+
+    /// Why a trial that has been measured is beyond its limits.
+    pub fn failure(&self, record: &Record) -> Option<String> {
+        if self.plan.compare.no_fail || record.status != Status::Ok {
+            return None;
+        }
+        let rule = &self.plan.compare.rule;
+        let lines = judge_alone(&self.before, record, self.kinship, rule, self.family);
+        report::failure(&lines, &self.label)
+    }
+
+    /// The table of verdicts, and whether something is beyond its limit.
+    pub fn end(&self, records: &[Record], look: Look) -> (String, bool) {
+        let rule = &self.plan.compare.rule;
+        let mut comparison = compare(&self.before, records, self.kinship, rule);
+        let mode = self.plan.mode.name().to_string();
+        let gone =
+            self.only_before.iter().map(|name| (name.clone(), mode.clone(), "not there now".to_string()));
+        comparison.unmatched.extend(gone);
+        let fails = comparison.fails() && !self.plan.compare.no_fail;
+        (report::verdicts(&comparison, &self.label, rule, look), fails)
+    }
+}
+
+/// Keeps what was measured, if the plan wants it; gives what is to be said.
+///
+/// # Errors
+/// Nothing was measured, or it cannot be written.
+pub fn save(plan: &Plan, identity: &Identity, records: &[Record]) -> Result<Option<String>> {
+    let Some(name) = plan.compare.save.as_deref().filter(|_| plan.action == Action::Measure) else {
+        return Ok(None);
+    };
+    let good: Vec<Record> = records.iter().filter(|record| record.status == Status::Ok).cloned().collect();
+    if good.is_empty() {
+        return Err(Error::new(Kind::Missing, format!("nothing was measured that could be kept as {name}"))
+            .hint("a baseline is made of trials that went well"));
+    }
+    let store = Baselines::of(&plan.out);
+    let kept = store.save((name, &identity.suite), sys::self_path(), &good, &identity.facts)?;
+    let left = records.len() - good.len();
+    let left = if left > 0 { format!(", {left} without numbers left out") } else { String::new() };
+    Ok(Some(format!("kept as {}: {} trials{left}", in_words(&kept), good.len())))
+}
+
+fn in_words(kept: &Kept) -> String {
+    format!("baseline {} (saved {})", kept.name, kept.saved.split('.').next().unwrap_or_default())
+}
+
+/// What is kept under a name, with near names when there is nothing.
+fn kept(store: &Baselines, name: &str, suite: &str) -> Result<Kept> {
+    store.kept(name, suite).map_err(|error| {
+        let names = store.names();
+        if names.iter().any(|known| known == name) {
+            return error;
+        }
+        match cli::nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None if names.is_empty() => error.hint("--save-baseline keeps one"),
+            None => error.hint(format!("there are {}", names.join(", "))),
+        }
+    })
+}
+
+/// The other executable: a baseline's when there is one of that name.
+fn other(plan: &Plan, what: &str, suite: &str) -> Result<(String, PathBuf)> {
+    let store = Baselines::of(&plan.out);
+    let path = Path::new(what);
+    if what.contains('/') || (path.is_file() && !store.names().iter().any(|name| name == what)) {
+        if !path.is_file() {
+            return Err(Error::new(Kind::Io, format!("there is no executable {what}"))
+                .hint("--against takes a baseline by name, or an executable by path"));
+        }
+        let path = std::path::absolute(path)
+            .map_err(|error| Error::new(Kind::Io, format!("the path {what}")).source(error))?;
+        return Ok((what.to_string(), path));
+    }
+    let kept = kept(&store, what, suite)?;
+    let program = store.executable(&kept)?;
+    Ok((in_words(&kept), program))
+}
+
+fn is_selected(record: &Record, to_run: &[&'static Scenario]) -> bool {
+    to_run.iter().any(|scenario| scenario.id().as_str() == record.scenario)
+}
+
+/// The selection of a plan as arguments.
+fn selection(plan: &Plan) -> Vec<OsString> {
+    let selection = &plan.selection;
+    let mut arguments: Vec<OsString> = selection.filters.iter().map(OsString::from).collect();
+    for skip in &selection.skip {
+        arguments.extend(["--skip".into(), skip.into()]);
+    }
+    arguments.extend(selection.exact.then(|| "--exact".into()));
+    arguments
+}
+
+/// What was set for measuring, for the processes of both builds.
+fn variables(plan: &Plan) -> Vec<(String, OsString)> {
+    plan.compare.settings.iter().map(|(name, value)| (name.clone(), OsString::from(value))).collect()
+}

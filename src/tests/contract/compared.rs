@@ -1,0 +1,237 @@
+//! `--save-baseline`, `--baseline` and `--against`: what is kept, what fails,
+//! and what becomes of another build that is not what it should be.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use wallgrind::compare::Turns;
+use wallgrind::store::{Baselines, Status};
+
+use crate::bench::{Bench, Ran, statuses};
+use crate::fixture::{HOLD, PLANTED};
+
+pub fn tests() -> Vec<libtest_mimic::Trial> {
+    crate::trials(
+        "compared",
+        &[
+            (
+                "a_baseline_is_kept_compared_with_and_deleted",
+                false,
+                a_baseline_is_kept_compared_with_and_deleted,
+            ),
+            ("a_name_that_is_not_known_has_near_ones", false, a_name_that_is_not_known_has_near_ones),
+            (
+                "one_more_instruction_than_in_the_baseline_fails_the_trial",
+                true,
+                one_more_instruction_than_in_the_baseline_fails_the_trial,
+            ),
+            (
+                "counts_of_another_build_are_taken_in_the_same_run",
+                true,
+                counts_of_another_build_are_taken_in_the_same_run,
+            ),
+            ("another_build_is_measured_in_turn", false, another_build_is_measured_in_turn),
+            (
+                "a_trial_that_got_much_slower_fails_where_clients_see_it",
+                false,
+                a_trial_that_got_much_slower_fails_where_clients_see_it,
+            ),
+            ("a_failure_says_in_which_build", false, a_failure_says_in_which_build),
+            ("what_is_no_bench_is_refused", false, what_is_no_bench_is_refused),
+            (
+                "a_trial_of_this_build_alone_is_measured_alone",
+                false,
+                a_trial_of_this_build_alone_is_measured_alone,
+            ),
+            (
+                "processes_in_turn_end_with_a_time_out_and_with_their_parent",
+                false,
+                processes_in_turn_end_with_a_time_out_and_with_their_parent,
+            ),
+        ],
+    )
+}
+
+/// This executable, which is the bench target.
+fn program() -> String {
+    std::env::current_exe().expect("this executable").display().to_string()
+}
+
+/// The bench target with a share of work planted, whatever the environment says.
+fn planted(bench: &Bench, units: u32) -> PathBuf {
+    let path = bench.dir().join(format!("planted-{units}"));
+    fs::write(&path, format!("#!/bin/sh\n{PLANTED}={units} exec '{}' \"$@\"\n", program())).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+fn command(bench: &Bench, argv: &str) -> Ran {
+    crate::records::wallgrind(bench, argv)
+}
+
+fn a_baseline_is_kept_compared_with_and_deleted() {
+    let bench = Bench::new();
+    bench.run("good --bench --run-id first --save-baseline main").exits(0).says("kept as baseline main");
+    let again = bench.run("good --bench --run-id second --baseline main --no-fail").exits(0);
+    let again = again.says("compared with baseline main").says("times: slower or faster when significant");
+    assert!(again.out.contains("3 measured;"), "{}", again.out);
+    let listed = command(&bench, "baselines").exits(0).out;
+    assert!(listed.contains("main  contract  saved ") && listed.contains("3 records"), "{listed}");
+    command(&bench, "baselines show main").exits(0);
+    let compared = command(&bench, "compare main second --no-fail").exits(0).out;
+    assert!(compared.contains("compared with main\n"), "{compared}");
+    command(&bench, "compare first second --no-fail").exits(0);
+    command(&bench, "compare first sceond").exits(101).says("did you mean second?");
+    // The hidden folder of baselines is no run.
+    assert_eq!(command(&bench, "runs").exits(0).out.lines().count(), 2);
+    command(&bench, "baselines delete mian").exits(101).says("did you mean main?");
+    let deleted = command(&bench, "baselines delete main").exits(0).out;
+    assert!(deleted.contains("bytes freed"), "{deleted}");
+    bench.run("good --bench --baseline main").exits(101).says("there is no baseline main");
+}
+
+fn a_name_that_is_not_known_has_near_ones() {
+    let bench = Bench::new();
+    bench.run("good::first --bench --baseline main").exits(101).says("--save-baseline keeps one");
+    bench.run("good::first --bench --save-baseline main").exits(0);
+    bench.run("good::first --bench --baseline mian").exits(101).says("did you mean main?");
+    bench.run("good::first --bench --against mian").exits(101).says("did you mean main?");
+    bench.run("good::first --bench --against ./mian").exits(101).says("there is no executable ./mian");
+    bench.run("good::first --bench --baseline main --against main").exits(101).says("two ways to compare");
+    bench.run("fails::check --bench --save-baseline other").exits(101).says("nothing was measured");
+}
+
+fn one_more_instruction_than_in_the_baseline_fails_the_trial() {
+    let bench = Bench::new();
+    let counts = "good::second --bench --mode cachegrind";
+    bench.run(&format!("{counts} --run-id first --save-baseline main")).exits(0);
+    bench.run(&format!("{counts} --run-id second --baseline main")).exits(0).says("1 same");
+    // What is stored gets one instruction less.
+    let store = Baselines::of(&bench.out());
+    let kept = store.kept("main", "contract").expect("kept");
+    let n = store.records(&kept).expect("records")[0].metrics[0].series.samples[0].total;
+    let folder = bench.out().join(".baselines/main").join(format!("contract-{}", &kept.executable[..16]));
+    let file = fs::read_dir(folder).expect("a folder").next().expect("a record").expect("an entry").path();
+    let text = fs::read_to_string(&file).expect("read");
+    fs::write(&file, text.replace(&n.to_string(), &(n - 1).to_string())).expect("written");
+    let ran = bench.run(&format!("{counts} --run-id third --baseline main")).exits(101);
+    let ran = ran
+        .says("Error: good::second: beyond its limits against baseline main")
+        .says("instructions slower by +1 (");
+    assert!(ran.out.contains("1 failed; 0 ignored; 0 measured;"), "{}", ran.out);
+    bench
+        .run(&format!("{counts} --run-id fourth --baseline main --no-fail"))
+        .exits(0)
+        .says("1 beyond the limit");
+    bench.run(&format!("{counts} --run-id fifth --baseline main --max-regress ir=1")).exits(0);
+    command(&bench, "compare main third").exits(101).says("third is beyond its limits");
+    // The numbers of a trial that failed by its verdict alone are on disk.
+    let third = wallgrind::store::RunDir::read(&bench.out().join("third")).expect("records");
+    assert_eq!((third[0].status.clone(), third[0].metrics.len()), (Status::Ok, 1));
+}
+
+fn counts_of_another_build_are_taken_in_the_same_run() {
+    let bench = Bench::new();
+    let argv = format!("good::second good::talk --bench --mode cachegrind --against {}", program());
+    let ran = bench.run(&argv).exits(0);
+    // One line for the body without parties, three for the other.
+    ran.says("\n0 slower, 0 faster, 4 same, 0 not known\n");
+}
+
+fn another_build_is_measured_in_turn() {
+    let bench = Bench::new();
+    let ran = bench.run(&format!("good --bench --against {} --no-fail", program())).exits(0);
+    assert!(ran.out.contains("3 measured;"), "{}", ran.out);
+    ran.says("compared with ").says("sequential").says("p ");
+    for record in bench.records() {
+        let turns = Turns::of(&record).expect("it was measured in turn");
+        assert!(turns.log_ratios.len() >= 5, "{turns:?}");
+        let names: Vec<&str> = record.metrics.iter().map(|m| m.series.metric.as_str()).collect();
+        assert_eq!(names, ["wall_time", "wall_time_baseline"]);
+    }
+    assert_eq!(bench.leftovers(), [] as [&str; 0]);
+}
+
+fn a_trial_that_got_much_slower_fails_where_clients_see_it() {
+    let bench = Bench::new();
+    let other = planted(&bench, 1);
+    // Fifty times the work: a coin's level, so that no load of the machine decides.
+    let level = ("WALLGRIND_LEVEL", "50%");
+    let argv = format!("planted::spin --bench --format json --against {}", other.display());
+    let ran = bench.run_with(&argv, &[(PLANTED, "50"), level]).exits(101);
+    let failed = ran.events().into_iter().find(|event| event["event"] == "failed").expect("an event");
+    assert_eq!((&failed["type"], &failed["name"]), (&"test".into(), &"planted::spin".into()));
+    assert!(failed["stdout"].as_str().expect("a text").contains("wall_time slower by +"), "{failed}");
+    let argv = format!("planted::spin --bench --run-id second --against {}", other.display());
+    bench
+        .run_with(&argv, &[(PLANTED, "50"), level, ("WALLGRIND_NO_FAIL", "yes")])
+        .exits(0)
+        .says("beyond the limit");
+    // The other way round it got faster, which never fails.
+    let other = planted(&bench, 50);
+    let argv = format!("planted::spin --bench --run-id third --against {}", other.display());
+    bench.run_with(&argv, &[(PLANTED, "1"), level]).exits(0).says("\nfaster\n");
+}
+
+fn a_failure_says_in_which_build() {
+    let bench = Bench::new();
+    let ran = bench
+        .run(&format!("fails::check fails::panic good::first --bench --no-fail --against {}", program()));
+    let ran =
+        ran.exits(101).says("Error: fails::check: in ").says("five is not four").says("panicked: on purpose");
+    assert!(ran.out.contains("2 failed; 0 ignored; 1 measured;"), "{}", ran.out);
+    let failed = statuses(&bench.records()).iter().filter(|(_, status)| *status == "failed").count();
+    assert_eq!(failed, 2);
+}
+
+fn what_is_no_bench_is_refused() {
+    let bench = Bench::new();
+    bench.run("good::first --bench --against /bin/false").exits(101).says("/bin/false cannot be measured");
+    let rubbish = bench.dir().join("rubbish");
+    fs::write(&rubbish, "\x7fELF of another machine").expect("written");
+    let argv = format!("good::first --bench --against {}", rubbish.display());
+    bench.run(&argv).exits(101).says("it cannot be started");
+    fs::set_permissions(&rubbish, fs::Permissions::from_mode(0o755)).expect("executable");
+    bench.run(&argv).exits(101).says("cannot be measured");
+    // One that lists what it does not run.
+    let liar = bench.dir().join("liar");
+    fs::write(&liar, "#!/bin/sh\ncase $1 in --list) echo 'good::first: benchmark';; *) echo hello;; esac\n")
+        .expect("written");
+    fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).expect("executable");
+    let ran = bench.run(&format!("good::first --bench --against {}", liar.display())).exits(101);
+    ran.says("in the build it is compared with: it said \"hello\", which is not understood");
+}
+
+fn a_trial_of_this_build_alone_is_measured_alone() {
+    let bench = Bench::new();
+    let other = bench.dir().join("other");
+    let text = format!(
+        "#!/bin/sh\ncase $1 in --list) echo 'old::one: benchmark';; *) exec '{}' \"$@\";; esac\n",
+        program()
+    );
+    fs::write(&other, text).expect("written");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).expect("executable");
+    let ran = bench.run(&format!("good::first --bench --against {}", other.display())).exits(0);
+    ran.says("not there before: good::first").says("not there now: old::one").says("2 not compared");
+    assert!(Turns::of(&bench.records()[0]).is_none());
+}
+
+fn processes_in_turn_end_with_a_time_out_and_with_their_parent() {
+    let bench = Bench::new();
+    let argv = format!("hangs::for_ever --bench --against {}", program());
+    let ran = bench.run(&format!("{argv} good::first --no-fail --timeout 3s")).exits(101);
+    assert!(ran.out.contains("1 failed; 0 ignored; 1 measured;"), "{}", ran.out);
+    ran.says("Error: hangs::for_ever: timed out");
+    let hold = bench.dir().join("hold");
+    let env = [(HOLD, hold.to_str().expect("Unicode"))];
+    for signal in [9, 15] {
+        let mut running = bench.start(&argv, &env);
+        running.wait_for("hangs::for_ever hangs");
+        running.signal(signal);
+        // The lock is free when the child has gone, and not before.
+        File::open(&hold).expect("the file").lock().expect("a lock");
+        let code = running.child.wait().expect("the end").code();
+        assert_eq!(code, (signal == 15).then_some(143));
+    }
+}

@@ -1,0 +1,225 @@
+//! Two builds in turn: pairs of fresh processes, in lock-step, small steps in
+//! a seeded and balanced order (ABBA, BAAB), until the answer is clear or the
+//! time is used.
+//!
+//! The pair of processes is what varies by chance (the memory that a process
+//! happens to get is one draw), so a pair gives one number, and many short
+//! pairs say more than a few long ones. Both processes of a pair sit on one
+//! processor; environment, stack and heap are moved alike in both, and
+//! differently from pair to pair.
+//!
+//! Neighbours: `stepper` is one process, `compare` says when to stop, `runner`
+//! waits for the end.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::body::Verdict;
+use super::stepper::{Alive, Start, Stepper};
+use crate::compare::{self, BASELINE_SUFFIX, is_settled, next_look};
+use crate::measure::{ClockFacts, Failure, Outcome, Tempo};
+use crate::plan::Plan;
+use crate::samples::{Sample, Series};
+use crate::stats::Look;
+use crate::units::{Direction, Unit};
+
+/// How long the steps of a pair may take together, warm-up aside.
+const PAIR: Duration = Duration::from_millis(60);
+
+/// Steps of each process in a pair, at least and at most; even, for ABBA.
+const STEPS: (usize, usize) = (4, 24);
+
+/// Pairs that are taken whatever the time is.
+const LEAST_PAIRS: usize = 5;
+
+/// The longest environment padding, in bytes.
+const PADDING: usize = 4096;
+
+/// The two executables, and how they are run.
+#[derive(Clone, Debug)]
+pub struct Duel {
+    /// The other build.
+    pub other: PathBuf,
+    /// This one.
+    pub this: PathBuf,
+    /// Settings for both, as variables.
+    pub variables: Vec<(String, OsString)>,
+    /// The processors to use in turn; empty leaves it to the system.
+    pub cpus: Vec<usize>,
+    /// Tests in this run, for the error of all of them.
+    pub family: usize,
+    /// What lives.
+    pub alive: Alive,
+}
+
+/// What was taken so far.
+#[derive(Default)]
+struct Taken {
+    /// Steps of the other and of this build.
+    samples: [Vec<Sample>; 2],
+    turns: compare::Turns,
+    /// Set by the first pair, and kept.
+    tempo: Option<(Tempo, usize)>,
+    precision: f64,
+}
+
+impl Duel {
+    /// Measures one scenario.
+    ///
+    /// # Errors
+    /// A body failed, in this build or in the other.
+    pub fn measure(&self, name: &str, plan: &Plan, scratch: &Path) -> Verdict {
+        let begin = Instant::now();
+        let budget = plan.walltime.time;
+        let mut rng = fastrand::Rng::with_seed(plan.walltime.seed);
+        let mut taken = Taken::default();
+        let mut look = next_look(0);
+        loop {
+            self.pair(name, scratch, &mut rng, &mut taken).map_err(Failure::Failed)?;
+            let (pairs, elapsed) = (taken.turns.log_ratios.len(), begin.elapsed());
+            let last = elapsed + elapsed / pairs as u32 > budget && pairs >= LEAST_PAIRS;
+            if pairs < look && !last {
+                continue;
+            }
+            let share = if last { 1.0 } else { elapsed.as_secs_f64() / budget.as_secs_f64() };
+            taken.turns.looks.push(Look { n: pairs as f64, share: share.min(1.0) });
+            look = next_look(pairs);
+            if last || is_settled(&taken.turns, &plan.compare.rule, self.family) {
+                return Ok(self.outcome(taken, plan));
+            }
+        }
+    }
+
+    /// One pair of processes.
+    fn pair(
+        &self,
+        name: &str,
+        scratch: &Path,
+        rng: &mut fastrand::Rng,
+        taken: &mut Taken,
+    ) -> Result<(), String> {
+        let pair = taken.turns.log_ratios.len();
+        let (padding, cpu) = (rng.usize(..PADDING), self.cpus.get(pair % self.cpus.len().max(1)).copied());
+        let programs = [&self.other, &self.this];
+        let scratch = tempfile::Builder::new().prefix("pair-").tempdir_in(scratch);
+        let scratch = scratch.map_err(|error| format!("no folder for a pair of processes: {error}"))?;
+        let start = |side: usize| {
+            let program = programs[side].as_path();
+            let start =
+                Start { program, name, variables: &self.variables, cpu, padding, scratch: scratch.path() };
+            Stepper::start(&start, &self.alive).and_then(|mut stepper| {
+                let ready = stepper.ready()?;
+                Ok((stepper, ready))
+            })
+        };
+        let mut children = Vec::new();
+        // One after the other: one that warms up must not disturb one that has.
+        let first = usize::from(rng.bool());
+        for side in [first, 1 - first] {
+            children.push(start(side).map_err(|why| of_side(side, &why))?);
+        }
+        if first == 1 {
+            children.swap(0, 1);
+        }
+        let (tempo, steps) = *taken.tempo.get_or_insert_with(|| plan_steps(&[children[0].1, children[1].1]));
+        taken.precision = taken.precision.max(children[0].0.precision).max(children[1].0.precision);
+        let mut samples = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
+        for side in order(steps, rng) {
+            let sample = children[side].0.take(tempo).map_err(|why| of_side(side, &why))?;
+            samples[side].push(sample);
+        }
+        for (side, (child, _)) in children.into_iter().enumerate() {
+            child.end().map_err(|why| of_side(side, &why))?;
+        }
+        let each = |side: usize| {
+            samples[side].iter().map(|s| s.total as f64 / s.iterations as f64).collect::<Vec<_>>()
+        };
+        taken.turns.log_ratios.push(compare::Turns::log_ratio(&each(0), &each(1)));
+        for side in [0, 1] {
+            taken.samples[side].append(&mut samples[side]);
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, taken: Taken, plan: &Plan) -> Outcome {
+        let (tempo, steps) = taken.tempo.unwrap_or((Tempo { iterations: 1, batches: 1 }, 1));
+        let cpus: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
+        let facts = [
+            ("method", "two builds in turn, in pairs of fresh processes".to_string()),
+            ("clock", ClockFacts::SOURCE.into()),
+            ("clock_precision_ns", taken.precision.to_string()),
+            ("budget_ns", plan.walltime.time.as_nanos().to_string()),
+            ("iterations_per_batch", tempo.iterations.to_string()),
+            ("batches_per_sample", tempo.batches.to_string()),
+            ("steps_per_pair", steps.to_string()),
+            ("pairs", taken.turns.log_ratios.len().to_string()),
+            ("looks", compare::Turns::looks_in_words(&taken.turns.looks)),
+            (
+                "cpu_pinned",
+                if cpus.is_empty() { "no".into() } else { format!("in turn: {}", cpus.join(" ")) },
+            ),
+            ("bootstrap_seed", plan.walltime.seed.to_string()),
+        ];
+        let facts: BTreeMap<String, String> = facts.map(|(key, value)| (key.to_string(), value)).into();
+        let [before, after] = taken.samples;
+        let series =
+            vec![series("wall_time".into(), after), series(format!("wall_time{BASELINE_SUFFIX}"), before)];
+        Outcome { series, facts, ..Outcome::default() }
+    }
+}
+
+fn series(metric: String, samples: Vec<Sample>) -> Series {
+    Series { metric, party: None, unit: Unit::Nanoseconds, direction: Direction::LowerIsBetter, samples }
+}
+
+fn of_side(side: usize, why: &str) -> String {
+    format!("{}: {why}", ["in the build it is compared with", "in this build"][side])
+}
+
+/// The tempo for both, and how many steps each takes in a pair: as many as the
+/// time of a pair allows. The slower build sets it, and iterations are alike
+/// in both, since more of them touch more memory.
+fn plan_steps(ready: &[(Tempo, u64); 2]) -> (Tempo, usize) {
+    let [(a, a_ns), (b, b_ns)] = ready;
+    let tempo = Tempo { iterations: a.iterations.max(b.iterations), batches: a.batches.min(b.batches) };
+    let both = Duration::from_nanos((a_ns + b_ns).max(1));
+    let fit = (PAIR.as_nanos() / both.as_nanos()) as usize;
+    (tempo, fit.clamp(STEPS.0, STEPS.1) / 2 * 2)
+}
+
+/// Whose step it is: blocks of ABBA and BAAB, drawn at random.
+fn order(steps: usize, rng: &mut fastrand::Rng) -> Vec<usize> {
+    let block = |rng: &mut fastrand::Rng| if rng.bool() { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
+    (0..steps / 2).flat_map(|_| block(rng)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_balanced_and_that_of_its_seed() {
+        let of = |seed| order(24, &mut fastrand::Rng::with_seed(seed));
+        for seed in 0..20 {
+            let order = of(seed);
+            assert_eq!((order.len(), order.iter().sum::<usize>()), (48, 24));
+            for block in order.chunks(4) {
+                assert!([[0, 1, 1, 0], [1, 0, 0, 1]].contains(&[block[0], block[1], block[2], block[3]]));
+            }
+            assert_eq!(order, of(seed));
+        }
+        assert!((1..20).any(|seed| of(seed) != of(0)));
+    }
+
+    #[test]
+    fn steps_fit_the_time_of_a_pair_within_bounds() {
+        let tempo = |iterations, batches| Tempo { iterations, batches };
+        let plan = |a, b| plan_steps(&[(tempo(10, 5), a), (tempo(8, 7), b)]);
+        assert_eq!(plan(1_000_000, 1_000_000), (tempo(10, 5), 24));
+        assert_eq!(plan(2_000_000, 3_000_000).1, 12);
+        assert_eq!(plan(900_000_000, 900_000_000).1, 4);
+        assert_eq!(plan(0, 0).1, 24);
+    }
+}
