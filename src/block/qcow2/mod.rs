@@ -14,7 +14,7 @@
 //! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
 //! | `map`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
 //! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
-//! | `snapshot_ops`, `resize`, `check`, `repair`, `salvage` | what an administrator asks for |
+//! | `snapshot_ops`, `resize`, `check`, `overlap`, `repair`, `salvage` | what an administrator asks for |
 
 mod adopt;
 mod alloc;
@@ -34,6 +34,7 @@ mod image;
 mod map;
 mod open;
 mod options;
+mod overlap;
 mod read;
 mod refcount;
 mod repair;
