@@ -147,6 +147,11 @@ impl Image {
             }
         }
         self.count_refcounts(state, &mut found, report);
+        let overlaps = self.overlaps(state, table_bytes.len() as u64);
+        found.refcounts_broken |= overlaps.refcount_table;
+        for _ in 0..overlaps.pairs {
+            report.corruption(|| "structures overlap".to_owned());
+        }
         Ok(found)
     }
 

@@ -15,7 +15,7 @@
 //! | `map`, `plan`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
 //! | `disk`, `disk_jobs`, `disk_port`, `disk_start`, `disk_read`, `disk_write` | the same over any engine |
 //! | `options`, `backing`, `open`, `adopt`, `create` | how an image comes into being |
-//! | `snapshot_ops`, `resize`, `check`, `repair`, `salvage` | what an administrator asks for |
+//! | `snapshot_ops`, `resize`, `check`, `overlap`, `repair`, `salvage` | what an administrator asks for |
 
 mod adopt;
 mod alloc;
@@ -41,6 +41,7 @@ mod image;
 mod map;
 mod open;
 mod options;
+mod overlap;
 mod plan;
 mod read;
 mod refcount;

@@ -15,7 +15,8 @@ impl Image {
     /// Gives up entries of L1 and L2 tables that break the format, point past the end of the file
     /// or at other structures; returns how many. Every access to what they stand for fails before;
     /// afterwards a cluster reads as zeroes (version 2: is unallocated), and where a whole L2 table
-    /// is gone, its clusters are unallocated. Snapshots' tables are part of it.
+    /// is gone, its clusters are unallocated. A table that two entries of one L1 table name stays with
+    /// the first. Snapshots' tables are part of it.
     pub(super) fn give_up_invalid(&self, state: &State) -> Result<u64> {
         let header = &state.header.header;
         let active = (header.l1_offset, header.l1_size);
@@ -34,12 +35,16 @@ impl Image {
 
     fn give_up_in_l1(&self, offset: u64, entries: u32, seen: &mut BTreeSet<u64>) -> Result<u64> {
         let end = self.file_len.load(Ordering::Acquire);
-        let mut given_up = 0;
+        let (mut given_up, mut named) = (0, BTreeSet::new());
         let mut l1 = self.read_table_words(offset, u64::from(entries) * 8)?;
         for word in &mut l1 {
             match entry::decode_l1(*word, &self.geo) {
                 Ok(None) => {}
-                Ok(Some((host, _))) if host.0 < end && !self.is_structure(self.geo.cluster_of(host.0)) => {
+                Ok(Some((host, _)))
+                    if host.0 < end
+                        && !self.is_structure(self.geo.cluster_of(host.0))
+                        && named.insert(host.0) =>
+                {
                     if seen.insert(host.0) {
                         given_up += self.give_up_in_l2(host)?;
                     }

@@ -9,12 +9,14 @@ use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 /// Bytes; pages that are never touched cost nothing.
+#[cfg(not(miri))]
 const SIZE: usize = 64 << 20;
 
 /// Calls `body` on a stack of its own. A panic goes through to the caller.
 ///
 /// # Errors
 /// The system gives no memory for the stack.
+#[cfg(not(miri))]
 pub(super) fn on_own_stack<T>(body: impl FnOnce() -> T) -> io::Result<thread::Result<T>> {
     // SAFETY: a new private mapping, which nothing else refers to.
     let base = unsafe {
@@ -33,6 +35,12 @@ pub(super) fn on_own_stack<T>(body: impl FnOnce() -> T) -> io::Result<thread::Re
     // SAFETY: nothing on the stack is in use any more.
     unsafe { libc::munmap(base, SIZE) };
     Ok(result)
+}
+
+/// Miri, which tests other parts of this crate, has one stack only.
+#[cfg(miri)]
+pub(super) fn on_own_stack<T>(body: impl FnOnce() -> T) -> io::Result<thread::Result<T>> {
+    Ok(panic::catch_unwind(AssertUnwindSafe(body)))
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn a_cut_while_bitmaps_go_leaves_an_image_that_opens() {
             let faults = over.faults().clone();
             faults.from(Target::Any, cut, Fault::Errno(libc::EIO));
             let opened = over_backing(over, &OpenOptions::new().writable(true)).is_ok();
-            for (way, left) in store(&file).crashes(40) {
+            for (way, left) in store(&file).crashes(12) {
                 images += 1;
                 let what = format!("cut at {cut}, {way:?}");
                 let image = over_backing(left.crash(Crash::Everything), &OpenOptions::new());
