@@ -195,7 +195,19 @@ impl Recipe {
             image.create_snapshot(&Self::snapshot(number))?;
         }
         image.flush()?;
-        Ok(())
+        drop(image);
+        self.pad(path).with_context(|| format!("cannot pad {}", path.display()))
+    }
+
+    /// Ends a file with compressed clusters at a cluster's end, as qemu does: there are readers that
+    /// want the last of them up to the end of its sector.
+    fn pad(&self, path: &Path) -> std::io::Result<()> {
+        if !matches!(self.packing, Packing::Zlib | Packing::Zstd) {
+            return Ok(());
+        }
+        let file = File::options().write(true).open(path)?;
+        file.set_len(file.metadata()?.len().next_multiple_of(self.cluster))?;
+        file.sync_all()
     }
 }
 

@@ -66,7 +66,9 @@ fn add(suite: &mut Suite, name: String, subject: &Arc<dyn Subject>, case: Case, 
     }
     if let Way::Threads(threads) = case.way {
         scenario.param("threads", threads);
-        scenario.counts_vary("threads take turns as the system lets them");
+    }
+    if let Some(reason) = case.varies() {
+        scenario.param("counts", "vary").counts_vary(reason);
     }
     needs::state(scenario, &case);
     let lacking = case.features().into_iter().find_map(|feature| subject.supports(&setting, feature).err());

@@ -43,7 +43,7 @@ impl Comparison {
             }
         }
         let dir = tempfile::tempdir()?;
-        let mut text = String::new();
+        let (mut text, mut failures) = (String::new(), Vec::new());
         let (file_system, rounds) = (place::file_system(dir.path()), self.rounds);
         writeln!(
             text,
@@ -54,9 +54,10 @@ impl Comparison {
         COLUMNS.iter().try_for_each(|name| write!(text, "{name:>18}"))?;
         text.push('\n');
         for row in rows().iter().filter(|row| row.label.contains(&self.filter)) {
-            let medians = self.medians(row, dir.path()).context(row.label)?;
+            let medians = self.medians(row, dir.path(), &mut failures).context(row.label)?;
             text.push_str(&line(row, &medians));
         }
+        failures.iter().for_each(|failure| text.push_str(&format!("failed: {failure}\n")));
         Ok(text)
     }
 
@@ -64,8 +65,9 @@ impl Comparison {
         name == "floor" || self.subjects.is_empty() || self.subjects.iter().any(|wanted| wanted == name)
     }
 
-    /// Median time of a turn of each column, in nanoseconds; `None` for what cannot do it.
-    fn medians(&self, row: &Row, folder: &Path) -> Result<Vec<Option<u64>>> {
+    /// Median time of a turn of each column, in nanoseconds; `None` for what cannot do it, or
+    /// fails. Where the floor or ours fails, there is no table.
+    fn medians(&self, row: &Row, folder: &Path, failures: &mut Vec<String>) -> Result<Vec<Option<u64>>> {
         let subjects: [&dyn Subject; 4] = [&Floor, &Ours, &Imago, &Qcow2Rs];
         let mut stages = Vec::new();
         for subject in subjects {
@@ -77,11 +79,19 @@ impl Comparison {
         let qemu = row.qemu.filter(|_| self.wants("qemu") && qemu::is_there());
         let mut times: Vec<Vec<u64>> = vec![Vec::new(); COLUMNS.len()];
         for round in 0..=self.rounds {
-            for (column, stage) in stages.iter_mut().enumerate() {
-                let Some(stage) = stage else { continue };
-                let ns = stage.once().with_context(|| subjects[column].name().to_owned())?;
-                // The first round warms up.
-                times[column].extend((round > 0).then_some(ns / row.operations));
+            for (column, place) in stages.iter_mut().enumerate() {
+                let Some(stage) = place else { continue };
+                let name = subjects[column].name();
+                match stage.once() {
+                    // The first round warms up.
+                    Ok(ns) => times[column].extend((round > 0).then_some(ns / row.operations)),
+                    Err(error) if column < 2 => return Err(error.context(name.to_owned())),
+                    Err(error) => {
+                        failures.push(format!("{}: {name}: {error:#}", row.label));
+                        times[column].clear();
+                        *place = None;
+                    }
+                }
             }
             if let (Some(bench), true) = (&qemu, round > 0) {
                 times[4].push(best_of_qemu(folder, &row.case, bench)?);
