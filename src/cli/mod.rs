@@ -9,6 +9,7 @@ mod doctor;
 mod env;
 mod events;
 mod exchange;
+mod history;
 mod json;
 mod lines;
 mod listing;
