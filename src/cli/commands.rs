@@ -13,6 +13,7 @@ use super::cloud_hypervisor;
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
+use super::history::{History, history};
 use super::names::nearest;
 use super::place;
 use super::revision::{Revisions, ab, bench_rev};
@@ -59,6 +60,12 @@ enum Command {
         /// What to do [list]
         #[command(subcommand)]
         wanted: Option<Wanted>,
+    },
+    /// Add runs of the main line to a history, and show what changed
+    History {
+        /// What to do
+        #[command(subcommand)]
+        wanted: History,
     },
     /// Build git revisions, measure them, and keep them as baselines
     BenchRev(Revisions),
@@ -123,6 +130,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
         Command::Compare(wanted) => two_runs(&out, wanted),
         Command::Baselines { wanted } => baselines(&out, wanted.as_ref()),
+        Command::History { wanted } => history(&out, wanted),
         Command::BenchRev(wanted) => bench_rev(&out, wanted),
         Command::Ab(wanted) => ab(&out, wanted),
         Command::Doctor(wanted) => doctor(&out, wanted),

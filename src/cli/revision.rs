@@ -107,28 +107,53 @@ struct Built {
     name: String,
     programs: Vec<PathBuf>,
     package: PathBuf,
+    /// Goes with this.
+    _tree: Worktree,
 }
 
-/// Builds the bench targets of a revision in a worktree of its own. What was
-/// built for one revision is used again for the next.
+/// A worktree, which the user's repository knows only as long as this lives.
+struct Worktree {
+    top: PathBuf,
+    path: PathBuf,
+}
+
+impl Worktree {
+    fn add(top: PathBuf, path: PathBuf, commit: &str) -> Result<Self> {
+        // One that was left behind by a killed process would be in the way.
+        git(&top, &["worktree", "prune"])?;
+        let tree = Self { top, path };
+        if !tree.path.join(".git").exists() {
+            git(
+                &tree.top,
+                &["worktree", "add", "--detach", "--force", &tree.path.to_string_lossy(), commit],
+            )?;
+        }
+        Ok(tree)
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        // What cannot be removed is used again by the next one.
+        let _ = git(&self.top, &["worktree", "remove", "--force", &self.path.to_string_lossy()]);
+    }
+}
+
+/// Builds the bench targets of a revision in a worktree of its own. The
+/// dependencies that were built for one revision are used again for the next.
 fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     let top = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-toplevel"])?);
     let within = git(Path::new("."), &["rev-parse", "--show-prefix"])?;
     let commit =
         git(Path::new("."), &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
             .map_err(|error| error.hint("give a commit, a branch or a tag of this repository"))?;
-    let tree = out.join(FOLDER).join(&commit);
-    if !tree.join(".git").exists() {
-        // A worktree whose folder is gone would be in the way.
-        git(&top, &["worktree", "prune"])?;
-        git(&top, &["worktree", "add", "--detach", "--force", &tree.to_string_lossy(), &commit])?;
-    }
-    let package = tree.join(within);
-    say(&format!("building {revision} ({}) in {}", &commit[..12], tree.display()));
+    let tree = Worktree::add(top, out.join(FOLDER).join(&commit), &commit)?;
+    let package = tree.path.join(within);
+    say(&format!("building {revision} ({}) in {}", &commit[..12], tree.path.display()));
     let mut build = cargo(&["bench", "--no-run", "--message-format=json-render-diagnostics"], wanted);
     build.current_dir(&package).env("CARGO_TARGET_DIR", out.join(FOLDER).join("target"));
     let programs = programs(&mut build, revision)?;
-    Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package })
+    Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package, _tree: tree })
 }
 
 fn cargo(arguments: &[&str], wanted: &Revisions) -> Command {

@@ -271,3 +271,15 @@ fn records_that_do_not_fit_together_are_no_turns() {
         assert_eq!(Turns::of(&bad), None, "{key} {value}");
     }
 }
+
+#[test]
+fn suites_count_only_where_there_are_several() {
+    let of = |suite: &str, n: u64| Record { suite: suite.into(), ..counted("a", n) };
+    let judge = |before: &[Record], after: &[Record]| {
+        words(&compare(before, after, Kinship::Stored, &Rule::default())).len()
+    };
+    // An executable that was renamed.
+    assert_eq!(judge(&[of("old", 1)], &[of("new", 1)]), 1);
+    assert_eq!(judge(&[of("x", 1), of("y", 2)], &[of("x", 1), of("y", 2)]), 2);
+    assert_eq!(judge(&[of("x", 1), of("y", 2)], &[of("z", 1)]), 0);
+}

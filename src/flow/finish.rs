@@ -117,6 +117,11 @@ impl<'a> Run<'a> {
             let look = Look { width: self.printer.term.width(), color: self.printer.term.color() };
             let (text, fails) = comparing.end(&shown, look);
             beyond = fails;
+            if fails && self.printer.tally.failed == 0 {
+                let text =
+                    "error: beyond the limits with all trials accounted for, though none was by itself";
+                self.printer.term.say(text);
+            }
             if self.printer.is_for_people() {
                 self.printer.term.say(text.trim_end());
             }

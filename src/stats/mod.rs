@@ -4,6 +4,7 @@
 //! are finite; [`summarize`] is the door that checks it.
 
 mod bootstrap;
+mod changes;
 mod multiple;
 mod paired;
 mod quantile;
@@ -16,6 +17,7 @@ mod tests;
 mod verdict_tests;
 
 pub use bootstrap::{RESAMPLES, median_interval, order_statistic_interval};
+pub use changes::{ENOUGH, change_points, unusual_change};
 pub use multiple::{benjamini_hochberg, holm};
 pub use paired::{Estimate, is_equivalent, permutation_interval, permutation_p, t_critical, t_p};
 pub use quantile::{mad, mean, median, outliers, quantile, quartiles, sorted};

@@ -146,3 +146,25 @@ fn two_that_save_at_once_both_end_up_in_it() {
     let kept = scene.store().kept("main", "s").expect("kept");
     assert_eq!(names(&scene.store(), &kept).len(), 20);
 }
+
+#[test]
+fn builds_that_save_at_once_leave_one_of_them_whole() {
+    let scene = Scene::new();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let scene = &scene;
+            scope.spawn(move || {
+                let program = scene.dir.path().join(format!("program-{writer}"));
+                fs::write(&program, format!("build {writer}")).expect("written");
+                for _ in 0..10 {
+                    let records = [record(&format!("a::w{writer}"), 1)];
+                    scene.store().save(("main", "s"), &program, &records, &BTreeMap::new()).expect("saved");
+                }
+            });
+        }
+    });
+    let (store, kept) = (scene.store(), scene.store().kept("main", "s").expect("kept"));
+    let build = fs::read_to_string(store.executable(&kept).expect("its executable")).expect("read");
+    let own = build.replace("build ", "a::w");
+    assert!(names(&store, &kept).iter().all(|name| *name == own), "records of another build");
+}

@@ -10,6 +10,7 @@ mod baseline;
 #[cfg(test)]
 mod baseline_tests;
 mod dir;
+mod history;
 mod json;
 mod name;
 mod record;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use baseline::{Baselines, Kept};
 pub use dir::{Found, RunDir, read_record};
+pub use history::{Point, add_to_history, read_history};
 pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};
 pub use schema::{MAJOR, MINOR};

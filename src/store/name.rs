@@ -27,6 +27,12 @@ pub(super) fn file_stem(record: &Record) -> String {
     stem
 }
 
+/// The name of the file of a record's history: as above, without the attempt.
+pub(super) fn history_stem(record: &Record) -> String {
+    let once = Record { attempt: 1, ..record.clone() };
+    file_stem(&once).trim_end_matches(".1").to_string()
+}
+
 /// Whether a run id can name a folder: no separators, no parent, not hidden.
 pub(super) fn plain_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && !name.starts_with('.') && name.chars().all(is_plain)

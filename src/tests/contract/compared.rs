@@ -83,6 +83,12 @@ fn a_baseline_is_kept_compared_with_and_deleted() {
     assert!(compared.contains("compared with main\n"), "{compared}");
     command(&bench, "compare first second --no-fail").exits(0);
     command(&bench, "compare first sceond").exits(101).says("did you mean second?");
+    // Runs of the main line, each once.
+    assert!(command(&bench, "history add first --dir hist").exits(0).out.starts_with("3 lines added"));
+    assert!(command(&bench, "history add first --dir hist").exits(0).out.starts_with("0 lines added"));
+    let shown = command(&bench, "history show --dir hist good::talk").exits(0).out;
+    assert!(shown.starts_with("good::talk (walltime)\n") && shown.contains("10 are needed"), "{shown}");
+    command(&bench, "history show --dir none").exits(101).says("the history none cannot be used");
     // The hidden folder of baselines is no run.
     assert_eq!(command(&bench, "runs").exits(0).out.lines().count(), 2);
     command(&bench, "baselines delete mian").exits(101).says("did you mean main?");

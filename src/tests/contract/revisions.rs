@@ -66,4 +66,7 @@ fn a_revision_is_built_and_kept_and_one_that_does_not_build_is_said() {
     let line = kept.out.lines().find(|line| line.starts_with("ran ")).expect("the bench ran");
     assert!(line.starts_with("ran [\"--bench\", \"--save-baseline\", \"rev-"), "{line}");
     command(&bench, "ab").exits(101);
+    // The repository knows of no worktree any more.
+    let trees = Command::new("git").arg("-C").arg(&package).args(["worktree", "list"]).output().expect("git");
+    assert_eq!(String::from_utf8_lossy(&trees.stdout).lines().count(), 1);
 }
