@@ -59,24 +59,33 @@ impl Profile {
 
     /// What was counted after `before`, an earlier state of the same process.
     ///
+    /// Each snapshot also holds the few instructions by which its process ends.
+    /// They are the same in both and cancel out, but the caches that they find
+    /// are not: there, misses of the earlier snapshot may exceed the later one's.
+    /// Such a line has missed nothing in the region.
+    ///
     /// # Errors
     /// In words: the two do not belong together.
     pub fn since(mut self, before: &Self) -> Result<Self, String> {
         if self.events != before.events {
             return Err("the two snapshots count different events".into());
         }
-        subtract(&mut self.totals, &before.totals)?;
+        let depends_on_state: Vec<bool> = self.events.iter().map(|name| is_simulated(name)).collect();
         for (place, lines) in &before.places {
             let mine = self.places.get_mut(place).ok_or("a function is missing in the later snapshot")?;
             for (line, costs) in lines {
                 let left = mine.get_mut(line).ok_or("a line is missing in the later snapshot")?;
-                subtract(left, costs)?;
+                subtract(left, costs, &depends_on_state)?;
             }
         }
         for lines in self.places.values_mut() {
             lines.retain(|_, costs| costs.iter().any(|n| *n > 0));
         }
         self.places.retain(|_, lines| !lines.is_empty());
+        self.totals = vec![0; self.events.len()];
+        for costs in self.places.values().flat_map(BTreeMap::values) {
+            self.totals.iter_mut().zip(costs).for_each(|(total, n)| *total += n);
+        }
         Ok(self)
     }
 
@@ -103,9 +112,16 @@ fn joined(costs: &[u64]) -> String {
     costs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn subtract(from: &mut [u64], what: &[u64]) -> Result<(), String> {
-    for (a, b) in from.iter_mut().zip(what) {
-        *a = a.checked_sub(*b).ok_or("the later snapshot counts less than the earlier one")?;
+/// Whether an event is a miss of the simulated caches or of the branch
+/// predictor, which hangs on what ran before.
+fn is_simulated(event: &str) -> bool {
+    event.ends_with("mr") || event.ends_with("mw") || event.ends_with('m')
+}
+
+fn subtract(from: &mut [u64], what: &[u64], depends_on_state: &[bool]) -> Result<(), String> {
+    for ((a, b), simulated) in from.iter_mut().zip(what).zip(depends_on_state) {
+        let left = if *simulated { Some(a.saturating_sub(*b)) } else { a.checked_sub(*b) };
+        *a = left.ok_or("the later snapshot counts less than the earlier one")?;
     }
     Ok(())
 }

@@ -73,6 +73,19 @@ fn subtracts_an_earlier_state_line_by_line() {
 }
 
 #[test]
+fn a_miss_that_only_the_earlier_state_has_is_none_of_the_region() {
+    let text = |first: &str, second: &str, sum: &str| {
+        parse(&format!("events: Ir I1mr\nfl=a\nfn=end\n1 {first}\nfn=body\n2 {second}\nsummary: {sum}\n"))
+    };
+    let (before, after) = (text("4 3", "10 1", "14 4"), text("4 1", "30 6", "34 7"));
+    let left = after.since(&before).expect("a later state");
+    // The instructions of the end cancel out, and so do its misses.
+    assert_eq!((left.functions(), left.totals), (named(&[("body", 20)]), vec![20, 5]));
+    let fewer = text("3 1", "30 6", "33 7");
+    assert!(fewer.since(&before).is_err_and(|reason| reason.contains("less than")));
+}
+
+#[test]
 fn says_what_is_wrong_with_a_file() {
     let error = |text: &str| Profile::parse(text).expect_err("wrong");
     let cut = OLD.find("summary").expect("it is there");
