@@ -21,9 +21,9 @@ pub enum Packing {
     /// As they are.
     #[default]
     Plain,
-    /// Each cluster compressed with zlib; the data is [`Kind::Text`].
+    /// Each cluster compressed with zlib; the data is text of a stated ratio.
     Zlib,
-    /// Each cluster compressed with zstd; the data is [`Kind::Text`].
+    /// Each cluster compressed with zstd; the data is text of a stated ratio.
     Zstd,
     /// As clusters that say that they are zero.
     Zero,
