@@ -180,12 +180,14 @@ fn side(name: &str, key: &str, is_client: bool, provider: CryptoProvider) -> Res
         roots.add(CertificateDer::from(file!(key, "root")))?;
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-        config.resumption =
-            if name.contains("no_resume") { Resumption::disabled() } else { Resumption::in_memory_sessions(128) };
+        config.resumption = if name.contains("no_resume") {
+            Resumption::disabled()
+        } else {
+            Resumption::in_memory_sessions(128)
+        };
         return Ok(Side::Client(Arc::new(config)));
     }
-    let ticketer =
-        if name.contains("ring") { ring::Ticketer::new()? } else { aws_lc_rs::Ticketer::new()? };
+    let ticketer = if name.contains("ring") { ring::Ticketer::new()? } else { aws_lc_rs::Ticketer::new()? };
     let chain = [file!(key, "server"), file!(key, "intermediate")].map(|der| CertificateDer::from(der));
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(file!(key, "server-key")));
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -209,7 +211,8 @@ fn main() -> Result<()> {
         (_, false) => CipherSuite::TLS13_AES_128_GCM_SHA256,
         (_, true) => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
     };
-    let key = ["rsa", "ecdsap256", "ecdsap384"].into_iter().find(|key| name.contains(key)).ok_or("which key?")?;
+    let key =
+        ["rsa", "ecdsap256", "ecdsap384"].into_iter().find(|key| name.contains(key)).ok_or("which key?")?;
     let mut provider =
         if name.contains("ring") { ring::default_provider() } else { aws_lc_rs::default_provider() };
     provider.cipher_suites.retain(|s| s.suite() == suite);
