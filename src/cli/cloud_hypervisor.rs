@@ -9,6 +9,7 @@ use super::commands::{folder_of, judge_faults};
 use super::exchange::write;
 use super::term::{print, say};
 use crate::error::{Error, Kind, Result};
+use crate::families::block::reference_names;
 use crate::report::exchange::cloud_hypervisor::{Revision, report};
 use crate::store::{Record, RunDir};
 
@@ -20,7 +21,8 @@ use crate::store::{Record, RunDir};
 pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
     let folder = folder_of(out, Some(run))?;
     let found = RunDir::scan(&folder)?;
-    let (made, left_out) = report(&found.records, &revision(&found.records), &date(&found.records));
+    let (made, left_out) =
+        report(&found.records, &reference_names(), &revision(&found.records), &date(&found.records));
     if !left_out.is_empty() {
         say(&format!("left out: {}", left_out.join(", ")));
     }

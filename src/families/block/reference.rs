@@ -21,13 +21,13 @@ pub(super) const STEMS: [&str; 20] = [
     "qcow_multi_cluster_read",
     "qcow_l2_cache_miss",
     "qcow_async_read",
+    "qcow_batch_read",
     "qcow_async_random_read",
     "qcow_async_multi_cluster_read",
     "qcow_async_backing_read",
     "qcow_async_compressed_read",
     "qcow_async_write",
     "qcow_async_l2_cache_miss",
-    "qcow_batch_read",
     "qcow_batch_write",
 ];
 
@@ -126,6 +126,10 @@ mod tests {
         }
         let distinct: BTreeSet<&String> = names.iter().flat_map(|(a, b)| [a, b]).collect();
         assert_eq!(distinct.len(), 80);
+        for ours in ["block::qcow_read::n64", "block::qcow_open::n128", "block::qcow_read::imago::n128"] {
+            assert_eq!(to_reference(ours), None, "{ours}");
+        }
+        assert_eq!(from_reference("micro_block_qcow_read_512_us"), None);
     }
 
     #[test]

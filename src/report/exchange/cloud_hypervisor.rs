@@ -14,50 +14,6 @@ use crate::stats::mean;
 use crate::store::{Record, Status};
 use crate::units::Unit;
 
-/// The names of its block benchmarks without prefix and number, in its order.
-pub const STEMS: [&str; 20] = [
-    "raw_aio_drain",
-    "qcow_read",
-    "qcow_random_read",
-    "qcow_write",
-    "qcow_punch_hole",
-    "qcow_fsync",
-    "qcow_backing_read",
-    "qcow_cow_write",
-    "qcow_compressed_read",
-    "qcow_multi_cluster_read",
-    "qcow_l2_cache_miss",
-    "qcow_async_read",
-    "qcow_batch_read",
-    "qcow_async_random_read",
-    "qcow_async_multi_cluster_read",
-    "qcow_async_backing_read",
-    "qcow_async_compressed_read",
-    "qcow_async_write",
-    "qcow_async_l2_cache_miss",
-    "qcow_batch_write",
-];
-
-/// How many operations an iteration has there.
-pub const SIZES: [u32; 2] = [128, 256];
-
-/// Its name of a scenario of ours: `block::qcow_read::n128` is
-/// `micro_block_qcow_read_128_us`. `None` for scenarios that it does not have.
-pub fn to_reference(ours: &str) -> Option<String> {
-    let (stem, size) = ours.strip_prefix("block::")?.split_once("::n")?;
-    known(stem, size).then(|| format!("micro_block_{stem}_{size}_us"))
-}
-
-/// Our name of one of its benchmarks.
-pub fn from_reference(theirs: &str) -> Option<String> {
-    let (stem, size) = theirs.strip_prefix("micro_block_")?.strip_suffix("_us")?.rsplit_once('_')?;
-    known(stem, size).then(|| format!("block::{stem}::n{size}"))
-}
-
-fn known(stem: &str, size: &str) -> bool {
-    STEMS.contains(&stem) && SIZES.iter().any(|n| n.to_string() == size)
-}
-
 /// What its report says of the commit, as git does; empty where that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
@@ -108,14 +64,18 @@ fn passed() -> String {
 
 /// Its report of some records, and why others are not in it. A trial that
 /// failed is left out: the 0.0 that stands for it there would be taken for a time.
-pub fn report(records: &[Record], revision: &Revision, date: &str) -> (MetricsReport, Vec<String>) {
+/// `names` are ours and its own of each benchmark, in the order of the report.
+pub fn report(
+    records: &[Record],
+    names: &[(String, String)],
+    revision: &Revision,
+    date: &str,
+) -> (MetricsReport, Vec<String>) {
     let mut left_out = Vec::new();
     let mut found: Vec<(usize, u32, MetricsResult)> = Vec::new();
     for record in records {
-        match result(record) {
-            Ok(result) => {
-                let order = STEMS.iter().flat_map(|stem| SIZES.map(|n| format!("micro_block_{stem}_{n}_us")));
-                let at = order.into_iter().position(|name| name == result.name).unwrap_or(usize::MAX);
+        match result(record, names) {
+            Ok((at, result)) => {
                 // The last attempt of a trial counts.
                 match found.iter_mut().find(|(known, ..)| *known == at) {
                     Some(known) if record.attempt >= known.1 => *known = (at, record.attempt, result),
@@ -137,8 +97,10 @@ pub fn report(records: &[Record], revision: &Revision, date: &str) -> (MetricsRe
     (report, left_out)
 }
 
-fn result(record: &Record) -> Result<MetricsResult, &'static str> {
-    let name = to_reference(&record.scenario).ok_or("the reference has no such benchmark")?;
+/// The place of a record in the report, and what stands there.
+fn result(record: &Record, names: &[(String, String)]) -> Result<(usize, MetricsResult), &'static str> {
+    let at = names.iter().position(|(ours, _)| *ours == record.scenario);
+    let at = at.ok_or("the reference has no such benchmark")?;
     if record.mode != "walltime" {
         return Err("the reference measures wall time only");
     }
@@ -150,58 +112,34 @@ fn result(record: &Record) -> Result<MetricsResult, &'static str> {
     let micros: Vec<f64> = metric.series.per_iteration().iter().map(|ns| ns / 1e3).collect();
     let mean = mean(&micros);
     let variance = micros.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / micros.len() as f64;
-    Ok(MetricsResult {
-        name,
+    let result = MetricsResult {
+        name: names[at].1.clone(),
         mean,
         std_dev: variance.sqrt(),
         max: micros.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         min: micros.iter().copied().fold(f64::INFINITY, f64::min),
         status: passed(),
-    })
+    };
+    Ok((at, result))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use super::*;
     use crate::samples::{Sample, Series};
     use crate::store::Metric;
     use crate::units::Direction;
 
-    #[test]
-    fn all_40_go_there_and_back() {
-        let mut all = BTreeSet::new();
-        for stem in STEMS {
-            for n in SIZES {
-                let (ours, theirs) = (format!("block::{stem}::n{n}"), format!("micro_block_{stem}_{n}_us"));
-                assert_eq!(to_reference(&ours).as_ref(), Some(&theirs));
-                assert_eq!(from_reference(&theirs).as_ref(), Some(&ours));
-                all.extend([ours, theirs]);
-            }
-        }
-        assert_eq!(all.len(), 80);
-    }
-
-    #[test]
-    fn what_is_on_one_side_only_has_no_name_on_the_other() {
-        for ours in [
-            "block::qcow_read::n64",
-            "block::qcow_read::n0128",
-            "block::qcow_open::n128",
-            "qcow_read::n128",
-            "block::qcow_read::imago::n128",
-        ] {
-            assert_eq!(to_reference(ours), None, "{ours}");
-        }
-        for theirs in [
-            "boot_time_ms",
-            "micro_block_qcow_read_128",
-            "micro_block_qcow_read_512_us",
-            "micro_block_qcow_open_128_us",
-        ] {
-            assert_eq!(from_reference(theirs), None, "{theirs}");
-        }
+    /// Some names, in the order of the reference.
+    fn names() -> Vec<(String, String)> {
+        ["raw_aio_drain", "qcow_read", "qcow_write", "qcow_batch_read", "qcow_batch_write"]
+            .iter()
+            .flat_map(|stem| {
+                [128, 256].map(|n| (format!("block::{stem}::n{n}"), format!("micro_block_{stem}_{n}_us")))
+            })
+            .collect()
     }
 
     fn record(scenario: &str, attempt: u32, samples: &[(u64, u64)]) -> Record {
@@ -273,7 +211,7 @@ mod tests {
             revision: "abcdef0123456789abcdef0123456789abcdef01".into(),
             commit_date: "Thu Oct 1 12:00:00 2026 +0000".into(),
         };
-        let (made, left_out) = report(&records, &revision, "Fri Oct  2 08:00:00 UTC 2026");
+        let (made, left_out) = report(&records, &names(), &revision, "Fri Oct  2 08:00:00 UTC 2026");
         assert_eq!(serde_json::to_string_pretty(&made).expect("text"), SAMPLE);
         assert_eq!(serde_json::from_str::<MetricsReport>(SAMPLE).expect("a report"), made);
         let older = SAMPLE.replace(",\n      \"status\": \"PASSED\"", "");
@@ -288,7 +226,7 @@ mod tests {
         let mut counted = record("block::qcow_write::n256", 1, &[(1, 5)]);
         counted.mode = "cachegrind".into();
         let other = record("block::qcow_open::n128", 1, &[(1, 5)]);
-        let (made, left_out) = report(&[failed, counted, other], &Revision::default(), "");
+        let (made, left_out) = report(&[failed, counted, other], &names(), &Revision::default(), "");
         assert_eq!(made.results, []);
         assert_eq!(
             left_out,
