@@ -66,19 +66,25 @@ impl Image {
         let all = self.ranges.lock_all()?;
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
-        if let Some(data) = &self.data
-            && data.len()? < size
-        {
-            data.set_len(size)?;
+        if let Some(data) = &self.data {
+            let there = data.len()?;
+            if self.data_raw && there > old {
+                // Its bytes are the disk's, whatever is mapped.
+                data.write_zeroes(old, there.min(size) - old)?;
+            }
+            if there < size {
+                data.set_len(size)?;
+            }
         }
         let entries = self.geo.l1_entries(size);
-        if entries > u64::from(state.header.header.l1_size) {
+        let mapped = u64::from(state.header.header.l1_size);
+        if entries > mapped {
             self.longer_l1(&mut state, entries)?;
         }
         drop(state);
         // Shown in memory first, so that zeroes can be written; in the file last.
         self.size.store(size, Ordering::Release);
-        let result = self.clear_new(old, size).and_then(|()| {
+        let result = self.clear_new(old, size, mapped).and_then(|()| {
             let mut state = lock(&self.state);
             self.flush_state(&mut state)?;
             state.header.update(&*self.file, |header| header.size = size)
@@ -90,15 +96,16 @@ impl Image {
         result
     }
 
-    /// Zeroes the rest of the last cluster, and what a longer backing file would show.
-    fn clear_new(&self, old: u64, size: u64) -> Result<()> {
+    /// Zeroes the rest of the last cluster, what a longer backing file would show, and what an L1
+    /// table of `mapped` entries maps beyond the disk's end, where nobody may have looked until now.
+    fn clear_new(&self, old: u64, size: u64, mapped: u64) -> Result<()> {
         let edge = self.geo.round_up(old);
         self.zero_part(old, edge.min(size) - old)?;
-        let end = self.geo.round_up(self.backing_len).min(self.geo.round_up(size));
-        if end <= edge {
-            return Ok(());
-        }
-        self.zero_whole(self.geo.cluster_of(edge), self.geo.cluster_of(end))
+        let (first, all) = (self.geo.cluster_of(edge), self.geo.clusters_for(size));
+        let backed = self.geo.clusters_for(self.backing_len).clamp(first, all.max(first));
+        self.zero_whole(first, backed)?;
+        let known = mapped.saturating_mul(self.geo.l2_entries()).min(all);
+        self.unallocate(backed, known.max(backed))
     }
 
     /// Moves the L1 table to a longer one.

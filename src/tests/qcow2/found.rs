@@ -2,12 +2,15 @@
 //!
 //! Neighbours: `fuzz` plays what found it; `image` makes the images.
 
-use wallgrind::block::ErrorKind;
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{Image, OpenOptions, Parts};
+use wallgrind::block::qcow2::{CreateOptions, Image, OpenOptions, Parts, create};
+use wallgrind::block::{ErrorKind, Storage};
 
-use super::image::{SIZE, assert_clean, made, overlay, read, store, writable};
+use super::image::{SIZE, assert_clean, made, over, overlay, patch_word, read, store, writable};
+
+/// Where a header says how long the disk is.
+const SIZE_FIELD: u64 = 24;
 
 /// A disk that ends inside a cluster, with data there, over a backing file of the same length.
 #[test]
@@ -23,6 +26,44 @@ fn growth_within_the_last_cluster_keeps_what_is_in_it() {
         assert!(read(&image, odd, 5000) == [0; 5000]);
         assert_clean(&image);
     }
+}
+
+/// A disk whose end lies before data that its tables map: growing showed the data again.
+#[test]
+fn growth_shows_nothing_of_what_lay_beyond_the_end() {
+    let (cut, all) = (20_000, SIZE as usize);
+    for (version, extended) in [(2, false), (3, false), (3, true)] {
+        for backing in [vec![], vec![7; 100_000]] {
+            let options = |o: &mut CreateOptions| (o.version, o.extended_l2) = (version, extended);
+            let (file, image) = overlay(&backing, options);
+            image.write(0, &vec![9; all]).expect("write");
+            drop(image);
+            patch_word(&file, SIZE_FIELD, cut as u64);
+            let image = over(&file, &backing);
+            image.resize(SIZE, false).expect("grow");
+            assert!(read(&image, 0, cut) == vec![9; cut], "version {version}: lost");
+            assert!(read(&image, cut as u64, all - cut) == vec![0; all - cut], "version {version}: shown");
+            assert_clean(&image);
+        }
+    }
+}
+
+/// The same where the data file is the disk, byte for byte, and longer.
+#[test]
+fn growth_shows_nothing_of_a_longer_data_file() {
+    let (file, data) = (MemFile::new(), MemFile::new());
+    let mut options = CreateOptions::new(50_000);
+    (options.data_file, options.data_file_raw) = (Some("data".to_owned()), true);
+    create(&store(&file), Some(&store(&data)), &options).expect("create");
+    store(&data).write_at(&[9; 100_000], 0).expect("write");
+    let parts = Parts { file: Box::new(store(&file)), data: Some(Box::new(store(&data))), backing: None };
+    let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
+    image.resize(200_000, false).expect("grow");
+    assert!(read(&image, 50_000, 150_000) == vec![0; 150_000]);
+    let mut raw = vec![1; 150_000];
+    store(&data).read_at(&mut raw, 50_000).expect("read");
+    assert!(raw == vec![0; 150_000], "the data file by itself");
+    assert_clean(&image);
 }
 
 /// An image with two snapshots, and the content of its disk.
