@@ -170,7 +170,7 @@ impl Image {
         if self.geo.data_file {
             return Ok(());
         }
-        if let Some(kind) = maps.meta.get(self.geo.cluster_of(host.0)) {
+        if let Some(kind) = self.structure_at(maps, self.geo.cluster_of(host.0))? {
             return Err(corrupt(format!("guest data at the place of {kind:?}"))
                 .with_guest(guest)
                 .with_host(host.0));
@@ -188,7 +188,7 @@ impl Image {
     fn check_compressed(&self, maps: &Maps, compressed: Compressed, guest: u64) -> Result<()> {
         self.check_end(compressed.host, guest)?;
         for cluster in compressed.clusters(&self.geo) {
-            if let Some(kind) = maps.meta.get(cluster) {
+            if let Some(kind) = self.structure_at(maps, cluster)? {
                 return Err(corrupt(format!("compressed data at the place of {kind:?}"))
                     .with_guest(guest)
                     .with_host(compressed.host.0));

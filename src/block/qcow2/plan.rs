@@ -125,6 +125,7 @@ impl Image {
     /// Says how the start of a write of `len` bytes at `guest` is done, and allocates what it needs.
     /// The caller holds the range, and ends a placement by [`Self::link`] or [`Self::abandon`].
     pub(super) fn step(&self, guest: u64, len: u64, ahead: &mut Ahead) -> Result<Step> {
+        self.intact()?;
         let within = self.geo.within(guest);
         let placement = match self.plan(guest, len, ahead.bytes)? {
             Plan::InPlace { host, len } => return Ok(Step::InPlace { host, len }),
@@ -240,9 +241,9 @@ impl Image {
     fn entry_at(&self, maps: &Maps, slot: &Slot, cluster: u64) -> Result<Cluster> {
         let index = (cluster % self.per_slice()) as usize;
         let mut found = self.decode(slot.load(index, &self.geo), cluster)?;
-        let table = maps.l1.get((cluster / self.geo.l2_entries()) as usize);
         if let Cluster::Standard(standard) = &mut found {
-            standard.copied &= table.is_some_and(|word| word & entry::COPIED != 0);
+            let table = maps.l1.get(&*self.file, (cluster / self.geo.l2_entries()) as usize)?;
+            standard.copied &= table & entry::COPIED != 0;
         }
         Ok(found)
     }
@@ -393,7 +394,10 @@ impl Image {
     }
 
     pub(super) fn check_free_of_metadata(&self, maps: &Maps, host: HostOffset, guest: u64) -> Result<()> {
-        match maps.meta.get(self.geo.cluster_of(host.0)).filter(|_| !self.geo.data_file) {
+        if self.geo.data_file {
+            return Ok(());
+        }
+        match self.structure_at(maps, self.geo.cluster_of(host.0))? {
             None => Ok(()),
             Some(kind) => Err(super::image::corrupt(format!("guest data at the place of {kind:?}"))
                 .with_guest(guest)
