@@ -1,13 +1,31 @@
 //! The block suite as a bench target: `cargo bench --bench block`. With the
 //! feature `peers`, `-- --subject all` compares it with others instead:
 //! `--subject NAME,NAME` takes some of them, `--rounds N` says how often.
+//! `-- --growth` prints what larger disks and more threads cost.
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "peers")]
     if let Some(code) = peers::main() {
         return code;
     }
+    if std::env::args().any(|arg| arg == "--growth") {
+        return growth();
+    }
     wallgrind::main(wallgrind::families::block::register)
+}
+
+/// Prints the table of sizes.
+fn growth() -> std::process::ExitCode {
+    use std::io::Write;
+    let table = wallgrind::families::block::Growth { rounds: 21 }.table();
+    match table.and_then(|table| Ok(write!(std::io::stdout(), "{table}")?)) {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to be told when this fails as well.
+            let _ = writeln!(std::io::stderr(), "Error: {error:#}");
+            std::process::ExitCode::from(101)
+        }
+    }
 }
 
 #[cfg(feature = "peers")]

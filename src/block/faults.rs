@@ -210,6 +210,10 @@ impl<I: FileIo> FileIo for FaultyIo<I> {
         self.inner.size()
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        self.inner.next_data(offset)
+    }
+
     fn alignment(&self) -> Alignment {
         self.inner.alignment()
     }

@@ -42,6 +42,12 @@ pub trait FileIo: Send + Sync {
     /// Length of the file, or of the device.
     fn size(&self) -> io::Result<u64>;
 
+    /// Where data begins, at `offset` or behind it; `None` where only a hole is left. What does not
+    /// know its holes has none.
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        Ok(Some(offset))
+    }
+
     /// What the calls above demand of offsets, lengths and addresses.
     fn alignment(&self) -> Alignment;
 }
@@ -69,6 +75,10 @@ impl<I: FileIo + ?Sized> FileIo for Arc<I> {
 
     fn size(&self) -> io::Result<u64> {
         (**self).size()
+    }
+
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        (**self).next_data(offset)
     }
 
     fn alignment(&self) -> Alignment {

@@ -152,6 +152,11 @@ impl<I: FileIo> Storage for IoStorage<I> {
         }
     }
 
+    fn next_data(&self, offset: u64) -> Result<Option<u64>> {
+        retry(|| self.io.next_data(offset))
+            .map_err(|error| self.error("cannot find the next data", offset, error))
+    }
+
     fn written_elsewhere(&self, end: u64) {
         if let Some(bounce) = &self.bounce {
             bounce.grown(end, end);

@@ -43,6 +43,12 @@ pub trait Storage: Send + Sync {
         Ok(self.len()? == 0)
     }
 
+    /// Where data begins, at `offset` or behind it; `None` where only a hole is left, which reads as
+    /// zeroes. Storage that does not know its holes has none.
+    fn next_data(&self, offset: u64) -> Result<Option<u64>> {
+        Ok(Some(offset))
+    }
+
     /// Sets the length of the file.
     fn set_len(&self, len: u64) -> Result<()>;
 

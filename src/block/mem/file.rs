@@ -193,6 +193,10 @@ impl FileIo for MemFile {
         Ok(lock(&self.state).now.len())
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        Ok(lock(&self.state).now.next_data(offset))
+    }
+
     fn alignment(&self) -> Alignment {
         self.alignment.unwrap_or(Alignment::NONE)
     }

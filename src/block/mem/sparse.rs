@@ -70,6 +70,12 @@ impl Sparse {
         }
     }
 
+    /// Where bytes are kept, at `offset` or behind it; `None` where only a hole is left.
+    pub fn next_data(&self, offset: u64) -> Option<u64> {
+        let (&number, _) = self.chunks.range(offset / CHUNK as u64..).next()?;
+        Some(offset.max(number * CHUNK as u64)).filter(|&data| data < self.len)
+    }
+
     /// Zeroes `[offset, offset + len)` and frees whole chunks; the length stays.
     pub fn punch(&mut self, offset: u64, len: u64) {
         let end = offset.saturating_add(len);

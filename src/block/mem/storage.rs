@@ -160,6 +160,10 @@ impl Storage for MemStorage {
         self.storage.len()
     }
 
+    fn next_data(&self, offset: u64) -> Result<Option<u64>> {
+        self.storage.next_data(offset)
+    }
+
     fn written_elsewhere(&self, end: u64) {
         self.storage.written_elsewhere(end);
     }

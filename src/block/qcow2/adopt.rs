@@ -17,6 +17,13 @@ use super::sync::lock;
 impl Image {
     pub(super) fn adopt(&self) -> Result<()> {
         let mut state = lock(&self.state);
+        let header = &state.header.header;
+        let bitmaps = state.extensions.iter().any(|e| e.kind == extension::BITMAPS);
+        if header.autoclear & !AUTOCLEAR_RAW == 0 && header.incompatible & header::DIRTY == 0 && !bitmaps {
+            return Ok(());
+        }
+        // Before the first change, so that an image that is refused is left as it was.
+        self.intact()?;
         self.clear_autoclear(&mut state)?;
         if state.header.header.incompatible & header::DIRTY != 0 {
             self.repair_state(&mut state)?;

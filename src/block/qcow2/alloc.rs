@@ -8,6 +8,7 @@
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::storage::Storage;
 use super::header::REFCOUNT_TABLE_MAX;
+use super::paged::Place;
 use super::refcount::{HeaderState, Refcounts};
 use super::types::HostOffset;
 use super::width;
@@ -32,7 +33,7 @@ impl Refcounts {
         header.settle(file)?;
         let first = loop {
             let first = self.next_free(file, self.cursor)?;
-            if self.block(first)?.is_some() {
+            if self.block(file, first)?.is_some() {
                 break first;
             }
             self.add_blocks(file, header, first, 1)?;
@@ -48,7 +49,7 @@ impl Refcounts {
     fn joins(&mut self, file: &dyn Storage, first: u64, count: u64) -> Result<bool> {
         let next = first + count;
         let same = (first >= self.virgin) == (next >= self.virgin);
-        Ok(same && self.block(next)?.is_some() && self.get(file, next)? == 0)
+        Ok(same && self.block(file, next)?.is_some() && self.get(file, next)? == 0)
     }
 
     /// Hands out exactly `count` clusters in a row.
@@ -61,7 +62,7 @@ impl Refcounts {
         header.settle(file)?;
         let mut start = self.next_free(file, self.cursor)?;
         loop {
-            let missing = self.missing_blocks(start, count)?;
+            let missing = self.missing_blocks(file, start, count)?;
             let total = missing + count;
             if let Some(used) = self.first_used(file, start, total)? {
                 start = self.next_free(file, used + 1)?;
@@ -112,10 +113,10 @@ impl Refcounts {
     }
 
     /// How many blocks are missing for `count` clusters at `start` and the new blocks before them.
-    fn missing_blocks(&self, start: u64, count: u64) -> Result<u64> {
+    fn missing_blocks(&self, file: &dyn Storage, start: u64, count: u64) -> Result<u64> {
         let mut blocks = 0;
         loop {
-            let missing = self.missing_ranges(start, blocks + count)?.len() as u64;
+            let missing = self.missing_ranges(file, start, blocks + count)?.len() as u64;
             if missing == blocks {
                 return Ok(blocks);
             }
@@ -123,11 +124,11 @@ impl Refcounts {
         }
     }
 
-    fn missing_ranges(&self, start: u64, count: u64) -> Result<Vec<u64>> {
+    fn missing_ranges(&self, file: &dyn Storage, start: u64, count: u64) -> Result<Vec<u64>> {
         let per = self.geo.refcounts_per_block();
         let mut missing = Vec::new();
         for range in start / per..=(start + count - 1) / per {
-            if self.block(range * per)?.is_none() {
+            if self.block(file, range * per)?.is_none() {
                 missing.push(range);
             }
         }
@@ -142,8 +143,8 @@ impl Refcounts {
         start: u64,
         count: u64,
     ) -> Result<()> {
-        let blocks = self.missing_blocks(start, count)?;
-        let missing = self.missing_ranges(start, blocks + count)?;
+        let blocks = self.missing_blocks(file, start, count)?;
+        let missing = self.missing_ranges(file, start, blocks + count)?;
         let end = (start + blocks + count) << self.geo.cluster_bits;
         if end > HOST_MAX {
             return Err(Error::new(ErrorKind::Exhausted, "image file is at its largest size"));
@@ -157,19 +158,25 @@ impl Refcounts {
             zero_cluster(file, (start + at) * cluster_size, cluster_size)?;
         }
         self.virgin = self.virgin.max(start + blocks);
-        for (at, range) in missing.iter().enumerate() {
-            self.point_table(*range as usize, (start + at as u64) * cluster_size);
-        }
-        for at in 0..blocks {
-            if let Err(error) = self.set(file, start + at, 1) {
-                for range in &missing {
-                    self.point_table(*range as usize, 0);
-                    self.forget_range(*range);
-                }
-                return Err(error);
+        if let Err(error) = self.point_at(file, &missing, start) {
+            for range in &missing {
+                self.point_table(file, *range, 0)?;
+                self.forget_range(*range);
             }
+            return Err(error);
         }
         self.placed.extend(start..start + blocks);
+        Ok(())
+    }
+
+    /// Makes the clusters from `start` on the blocks of the ranges that lack one, each in use once.
+    fn point_at(&mut self, file: &dyn Storage, missing: &[u64], start: u64) -> Result<()> {
+        for (host, range) in (start..).zip(missing) {
+            self.point_table(file, *range, host << self.geo.cluster_bits)?;
+        }
+        for (host, _) in (start..).zip(missing) {
+            self.set(file, host, 1)?;
+        }
         Ok(())
     }
 
@@ -188,7 +195,7 @@ impl Refcounts {
         if clusters * cluster_size > REFCOUNT_TABLE_MAX {
             return Err(Error::new(ErrorKind::Exhausted, "refcount table is at its largest size"));
         }
-        let mut table = self.table.clone();
+        let mut table = self.table.to_vec(file)?;
         table.resize((clusters * cluster_size / 8) as usize, 0);
         for at in 0..blocks {
             let block = self.filled_block(start + at * per, start + blocks + clusters);
@@ -206,9 +213,9 @@ impl Refcounts {
             header.refcount_table_offset = offset;
             header.refcount_table_clusters = clusters as u32;
         })?;
-        self.table = table;
+        let end = offset + bytes.len() as u64;
+        self.replace_table(Place::new(offset, table.len(), end));
         self.mark_clean();
-        self.mark_table_clean();
         self.virgin = self.virgin.max(start + blocks + clusters);
         self.placed.extend(start..start + blocks);
         let first = self.geo.cluster_of(old);

@@ -1,9 +1,10 @@
-//! The mapping in memory: the L1 table, slices of L2 tables, and which host
-//! clusters hold metadata. Readers look up with a shared lock and load entries
+//! The mapping in memory: pieces of the L1 table, slices of L2 tables, and which
+//! host clusters hold metadata. Readers look up with a shared lock and load entries
 //! as atomics; only inserting and evicting a slice takes the lock exclusively.
 //!
-//! Neighbours: `table` loads slices and brings tables into being, `map` looks
-//! up, `flush` writes dirty parts. Eviction is least recently used in the
+//! Neighbours: `paged` and `survey` have the L1 table and the metadata clusters,
+//! `table` loads slices and brings tables into being, `map` looks up, `flush`
+//! writes dirty parts. Eviction is least recently used in the
 //! order of insertions, so it is the same in every run.
 
 use std::cmp::Reverse;
@@ -12,6 +13,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::L2Entry;
+use super::paged::Paged;
+use super::survey::Structures;
 use super::types::Geometry;
 
 /// A hasher without random seeds: counts of instructions are the same in every run.
@@ -38,74 +41,6 @@ impl Hasher for Mix {
 /// A map keyed by cluster or slice numbers.
 pub type NumberMap<T> = HashMap<u64, T, BuildHasherDefault<Mix>>;
 
-/// What a metadata cluster is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meta {
-    /// The header.
-    Header,
-    /// The active L1 table.
-    L1,
-    /// An L2 table of the active L1 table.
-    L2,
-    /// The refcount table.
-    RefcountTable,
-    /// A refcount block.
-    RefcountBlock,
-    /// The snapshot table.
-    SnapshotTable,
-    /// The L1 table of a snapshot.
-    SnapshotL1,
-}
-
-/// Host clusters that hold metadata: guest data is never written to them.
-#[derive(Debug, Default)]
-pub struct MetaMap {
-    single: NumberMap<Meta>,
-    ranges: Vec<(u64, u64, Meta)>,
-}
-
-impl MetaMap {
-    /// What `cluster` holds, if it is metadata.
-    pub fn get(&self, cluster: u64) -> Option<Meta> {
-        let in_range = self.ranges.iter().find(|(a, b, _)| (*a..*b).contains(&cluster));
-        in_range.map(|(_, _, kind)| *kind).or_else(|| self.single.get(&cluster).copied())
-    }
-
-    /// Enters one cluster; returns what it was already.
-    pub fn insert(&mut self, cluster: u64, kind: Meta) -> Option<Meta> {
-        match self.get(cluster) {
-            None => {
-                self.single.insert(cluster, kind);
-                None
-            }
-            taken => taken,
-        }
-    }
-
-    /// Enters `count` clusters; returns what one of them was already.
-    pub fn insert_range(&mut self, first: u64, count: u64, kind: Meta) -> Option<Meta> {
-        if count == 0 {
-            return None;
-        }
-        let end = first.saturating_add(count);
-        let taken = self.ranges.iter().find(|(a, b, _)| *a < end && first < *b).map(|r| r.2);
-        if taken.is_none() {
-            self.ranges.push((first, end, kind));
-        }
-        taken
-    }
-
-    /// Forgets one cluster.
-    pub fn remove(&mut self, cluster: u64) {
-        self.single.remove(&cluster);
-    }
-
-    /// Forgets all ranges of a kind.
-    pub fn remove_ranges(&mut self, kind: Meta) {
-        self.ranges.retain(|range| range.2 != kind);
-    }
-}
-
 /// A part of an L2 table in memory.
 #[derive(Debug)]
 pub struct Slot {
@@ -114,6 +49,10 @@ pub struct Slot {
     /// One bit for each 64th part of the slice that differs from the file.
     dirty: AtomicU64,
     stamp: AtomicU64,
+    /// One bit for each entry that was found to point at nobody else's clusters, when metadata was
+    /// where it was at the time `seen_at`.
+    seen: Box<[AtomicU64]>,
+    seen_at: AtomicU64,
 }
 
 impl Slot {
@@ -146,6 +85,23 @@ impl Slot {
         }
         let part = index * words * 64 / self.words.len();
         self.dirty.fetch_or(1 << part, Ordering::AcqRel);
+    }
+
+    /// Whether [`Self::see`] was said of an entry at `time`. What is stored since then points at clusters
+    /// that were allocated for it.
+    pub fn is_seen(&self, index: usize, time: u64) -> bool {
+        let here = self.seen_at.load(Ordering::Acquire) == time;
+        here && self.seen[index / 64].load(Ordering::Relaxed) >> (index % 64) & 1 != 0
+    }
+
+    /// Notes that an entry, as it is at `time`, points at nobody else's clusters.
+    pub fn see(&self, index: usize, time: u64) {
+        if self.seen_at.load(Ordering::Acquire) != time {
+            // Who does the same at this time loses notes at the most.
+            self.seen.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+            self.seen_at.store(time, Ordering::Release);
+        }
+        self.seen[index / 64].fetch_or(1 << (index % 64), Ordering::Relaxed);
     }
 
     /// Number of the slice: guest cluster / entries in a slice.
@@ -184,10 +140,10 @@ impl Slot {
 /// The active mapping.
 #[derive(Debug)]
 pub struct Maps {
-    /// The active L1 table as stored.
-    pub l1: Vec<u64>,
+    /// The active L1 table.
+    pub l1: Paged,
     /// Which host clusters hold metadata.
-    pub meta: MetaMap,
+    pub meta: Structures,
     index: NumberMap<u32>,
     slots: Vec<Slot>,
     by_age: BinaryHeap<Reverse<(u64, u32)>>,
@@ -198,7 +154,7 @@ pub struct Maps {
 
 impl Maps {
     /// An empty cache of `capacity` slices.
-    pub fn new(l1: Vec<u64>, meta: MetaMap, capacity: usize) -> Self {
+    pub fn new(l1: Paged, meta: Structures, capacity: usize) -> Self {
         Self {
             l1,
             meta,
@@ -230,6 +186,12 @@ impl Maps {
         self.evictions
     }
 
+    /// Bytes of metadata in memory.
+    pub fn bytes(&self) -> u64 {
+        let slices: usize = self.slots.iter().map(|slot| slot.words.len() * 8).sum();
+        slices as u64 + self.l1.bytes() + self.meta.bytes()
+    }
+
     /// Whether dirty slices made the cache outgrow its setting; a flush lets it shrink.
     pub fn overgrown(&self) -> bool {
         self.slots.len() > self.capacity
@@ -240,8 +202,16 @@ impl Maps {
         if self.index.contains_key(&key) {
             return;
         }
+        self.l1.trim();
         self.clock += 1;
-        let slot = Slot { key, words, dirty: AtomicU64::new(0), stamp: AtomicU64::new(self.clock) };
+        let slot = Slot {
+            key,
+            dirty: AtomicU64::new(0),
+            stamp: AtomicU64::new(self.clock),
+            seen: (0..words.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            seen_at: AtomicU64::new(0),
+            words,
+        };
         let at = match self.victim() {
             Some(at) => {
                 self.index.remove(&self.slots[at].key);
@@ -321,7 +291,7 @@ mod tests {
 
     #[test]
     fn least_recently_used_leaves_first() {
-        let mut maps = Maps::new(Vec::new(), MetaMap::default(), 2);
+        let mut maps = Maps::new(Paged::default(), Structures::default(), 2);
         maps.insert(1, words());
         maps.insert(2, words());
         assert!(maps.slot(1).is_some());
@@ -333,7 +303,7 @@ mod tests {
 
     #[test]
     fn dirty_slices_stay_and_know_their_sectors() {
-        let mut maps = Maps::new(Vec::new(), MetaMap::default(), 2);
+        let mut maps = Maps::new(Paged::default(), Structures::default(), 2);
         maps.insert(1, words());
         maps.insert(2, words());
         let entry = L2Entry { word: 7 << 16, bitmap: 0 };
@@ -348,16 +318,5 @@ mod tests {
         maps.forget(|_| false);
         assert_eq!(maps.slots().len(), 2);
         assert!(maps.slot(3).is_some());
-    }
-
-    #[test]
-    fn metadata_clusters_are_entered_once() {
-        let mut meta = MetaMap::default();
-        assert_eq!(meta.insert_range(0, 1, Meta::Header), None);
-        assert_eq!(meta.insert(5, Meta::L2), None);
-        assert_eq!(meta.insert(5, Meta::RefcountBlock), Some(Meta::L2));
-        assert_eq!(meta.insert(0, Meta::L2), Some(Meta::Header));
-        meta.remove(5);
-        assert_eq!(meta.get(5), None);
     }
 }

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::storage::Storage;
-use super::cache::Meta;
 use super::counts::Counts;
 use super::entry::{self, Cluster, L2Entry};
 use super::extension;
@@ -146,7 +145,7 @@ impl Image {
                 _ => report.corruption(|| format!("bitmaps: {error}")),
             }
         }
-        self.count_refcounts(state, &mut found, report);
+        self.count_refcounts(state, &mut found, report)?;
         let overlaps = self.overlaps(state, table_bytes.len() as u64);
         found.refcounts_broken |= overlaps.refcount_table;
         for _ in 0..overlaps.pairs {
@@ -255,15 +254,15 @@ impl Image {
             .map(move |chunk| L2Entry { word: chunk[0], bitmap: if extended { chunk[1] } else { 0 } })
     }
 
-    fn count_refcounts(&self, state: &State, found: &mut References, report: &mut Report) {
+    fn count_refcounts(&self, state: &State, found: &mut References, report: &mut Report) -> Result<()> {
         let header = &state.header.header;
         // As long as it was found to be, not as the header says: that may be anything.
         let bytes = state.refs.table.len() as u64 * 8;
         self.count_range(&mut found.counts, header.refcount_table_offset, bytes);
-        found.refcounts_broken |= state.refs.table.is_empty();
+        found.refcounts_broken |= state.refs.table.len() == 0;
         let end = self.file_len.load(Ordering::Acquire);
-        for (index, word) in state.refs.table.iter().enumerate() {
-            match entry::decode_refcount_table(*word, &self.geo) {
+        for (index, word) in state.refs.table.to_vec(&*self.file)?.into_iter().enumerate() {
+            match entry::decode_refcount_table(word, &self.geo) {
                 Ok(None) => {}
                 Ok(Some(host)) if host.0 < end => {
                     let cluster = self.geo.cluster_of(host.0);
@@ -279,6 +278,7 @@ impl Image {
                 }
             }
         }
+        Ok(())
     }
 
     /// Clusters of persistent bitmaps, which are only kept as long as nobody writes; without their
@@ -381,8 +381,10 @@ impl Image {
         let per_block = self.geo.refcounts_per_block();
         let file: &dyn Storage = &*self.file;
         for index in 0..state.refs.table.len() as u64 {
-            if !matches!(state.refs.block(index * per_block), Ok(Some(_))) {
-                continue;
+            match state.refs.block(file, index * per_block) {
+                Ok(Some(_)) => {}
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                _ => continue,
             }
             let per_slice = state.refs.per_slice();
             for key in index * per_block / per_slice..(index + 1) * per_block / per_slice {
@@ -442,10 +444,5 @@ impl Image {
             },
             _ => Ok(true),
         }
-    }
-
-    /// Whether a cluster holds metadata other than L2 tables, as far as is known.
-    pub(super) fn is_structure(&self, cluster: u64) -> bool {
-        self.maps().meta.get(cluster).is_some_and(|kind| kind != Meta::L2)
     }
 }

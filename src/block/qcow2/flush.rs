@@ -28,9 +28,9 @@ impl Image {
     pub(super) fn metadata_is_clean(&self) -> bool {
         let state = lock(&self.state);
         let freeing = !state.frees.is_empty() || !state.waiting.is_empty();
-        let counts = state.refs.is_dirty() || state.refs.table_is_dirty();
+        let counts = state.refs.is_dirty() || state.refs.table.is_dirty();
         let mapping = || self.maps().slots().iter().any(|slot| slot.dirty_words().is_some());
-        let dirty = counts || state.header.stale || state.flags_stale || !state.l1_dirty.is_empty();
+        let dirty = counts || state.header.stale || state.flags_stale || self.maps().l1.is_dirty();
         !(dirty || freeing || mapping())
     }
 
@@ -50,28 +50,28 @@ impl Image {
         if let Some(data) = &self.data {
             data.sync()?;
         }
-        if state.refs.table_is_dirty() {
+        if state.refs.table.is_dirty() {
             // The table must not name a block whose content is not there yet.
             file.sync()?;
-            let offset = state.header.header.refcount_table_offset;
-            state.refs.write_table(file, offset)?;
+            state.refs.table.write_dirty(file)?;
         }
         file.sync()?;
         state.refs.mark_clean();
-        state.refs.mark_table_clean();
-        if self.write_mapping(state)? {
+        state.refs.table.mark_clean();
+        if self.write_mapping()? {
             file.sync()?;
-            self.maps().slots().iter().for_each(Slot::mark_clean);
-            state.l1_dirty.clear();
+            let mut maps = self.maps_mut();
+            maps.slots().iter().for_each(Slot::mark_clean);
+            maps.l1.mark_clean();
         }
         self.release(state)
     }
 
     /// Writes dirty parts of L2 and L1 tables; says whether there were any.
-    fn write_mapping(&self, state: &State) -> Result<bool> {
+    fn write_mapping(&self) -> Result<bool> {
         let maps = self.maps();
         let mut parts = self.dirty_parts(&maps)?;
-        if parts.is_empty() && state.l1_dirty.is_empty() {
+        if parts.is_empty() && !maps.l1.is_dirty() {
             return Ok(false);
         }
         parts.sort_unstable_by_key(|part| part.0);
@@ -90,7 +90,7 @@ impl Image {
         if !bytes.is_empty() {
             self.file.write_at(&bytes, start)?;
         }
-        self.write_l1(state, &maps)?;
+        maps.l1.write_dirty(&*self.file)?;
         Ok(true)
     }
 
@@ -109,16 +109,6 @@ impl Image {
             }
         }
         Ok(parts)
-    }
-
-    fn write_l1(&self, state: &State, maps: &Maps) -> Result<()> {
-        for sector in &state.l1_dirty {
-            let words = maps.l1.iter().skip(sector * 64).take(64);
-            let bytes: Vec<u8> = words.flat_map(|word| word.to_be_bytes()).collect();
-            let offset = state.header.header.l1_offset + *sector as u64 * 512;
-            self.file.write_at(&bytes, offset)?;
-        }
-        Ok(())
     }
 
     /// Frees what the file does not refer to any more, once no read that began before can use it.

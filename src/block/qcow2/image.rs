@@ -8,7 +8,6 @@
 //! (`ranges`), the state of the allocator (`state`), the mapping (`maps`).
 //! Reads and writes in place take only a shared lock on the mapping.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -20,6 +19,7 @@ use super::cache::Maps;
 use super::compress::Codecs;
 use super::extension::Extension;
 use super::header::{self, Header};
+use super::paged::{Paged, Place};
 use super::refcount::{HeaderState, Refcounts};
 use super::snapshot::Snapshot;
 use super::sync::{BufferPool, RangeLocks, ReadGate, lock};
@@ -38,9 +38,13 @@ pub struct Image {
     pub(super) backing: Option<Backing>,
     pub(super) backing_len: u64,
     pub(super) slice_bytes: u64,
+    /// Bytes of slices of L2 tables, which other memory is reckoned from.
+    pub(super) cache_bytes: u64,
     pub(super) size: AtomicU64,
     pub(super) file_len: AtomicU64,
     pub(super) writable: AtomicBool,
+    /// The refcount structures were found to be where they may be; see [`Self::intact`].
+    pub(super) is_intact: AtomicBool,
     /// Opened although structures may be damaged: nothing but a repair may change it.
     pub(super) repair_only: bool,
     pub(super) maps: RwLock<Maps>,
@@ -57,8 +61,6 @@ pub struct State {
     pub(super) extensions: Vec<Extension>,
     pub(super) refs: Refcounts,
     pub(super) snapshots: Vec<Snapshot>,
-    /// Sectors (64 entries) of the L1 table that differ from the file.
-    pub(super) l1_dirty: BTreeSet<usize>,
     /// References that are gone from the mapping in memory, not yet in the file.
     pub(super) frees: Vec<Free>,
     /// References that are gone from the file, but that a read of the epoch may still use.
@@ -132,6 +134,12 @@ impl Image {
         self.refuse_changes();
     }
 
+    /// Bytes of metadata in memory: parts of tables, and what is known of where others lie. What
+    /// bounds it is said at [`super::CacheSettings`].
+    pub fn metadata_bytes(&self) -> u64 {
+        lock(&self.state).refs.bytes() + self.maps().bytes()
+    }
+
     /// The path that it was opened at.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -158,6 +166,11 @@ impl Image {
     /// Entries in a cached slice of an L2 table.
     pub(super) fn per_slice(&self) -> u64 {
         self.slice_bytes / (8 * self.geo.entry_words() as u64)
+    }
+
+    /// The table of `len` words at `offset` of the image file.
+    pub(super) fn table_at(&self, offset: u64, len: usize) -> Paged {
+        Paged::new(Place::new(offset, len, self.file_len.load(Ordering::Acquire)), self.cache_bytes / 16)
     }
 
     /// Notes that the image file reaches at least to `end`.
@@ -192,7 +205,7 @@ impl Image {
     /// Refuses changes of an image that must not be changed.
     pub(super) fn check_writable(&self) -> Result<()> {
         if self.is_writable() && !self.repair_only {
-            return Ok(());
+            return self.intact();
         }
         if self.repair_only {
             let message = "image is open for repair only: open it again for writing";

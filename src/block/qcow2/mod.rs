@@ -10,7 +10,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | `types`, `entry`, `width`, `header`, `extension`, `snapshot` | bit layouts, pure |
-//! | `cache`, `refcount`, `sync` | metadata in memory, and who may touch it |
+//! | `paged`, `cache`, `refcount`, `survey`, `sync` | metadata in memory, what lies where, and who may touch it |
 //! | `table`, `alloc`, `flush` | bringing tables in, making them grow, writing them in order |
 //! | `map`, `plan`, `read`, `write`, `discard`, `compress`, `compressed` | what a guest asks for |
 //! | `disk`, `disk_jobs`, `disk_port`, `disk_start`, `disk_read`, `disk_write` | the same over any engine |
@@ -42,6 +42,7 @@ mod map;
 mod open;
 mod options;
 mod overlap;
+mod paged;
 mod plan;
 mod read;
 mod refcount;
@@ -50,6 +51,7 @@ mod resize;
 mod salvage;
 mod snapshot;
 mod snapshot_ops;
+mod survey;
 mod sync;
 mod table;
 mod types;

@@ -1,10 +1,10 @@
-//! Opening: header, tables, snapshots, other files; everything bounded before
-//! it is used, nothing written unless the image is opened for writing.
+//! Opening: header, places of tables, snapshots, other files; everything bounded
+//! before it is used, nothing written unless the image is opened for writing.
+//! Tables are read when they are asked for, so that a large disk opens as a small one does.
 //!
 //! Neighbours: `header`, `extension`, `snapshot` parse; `backing` resolves
 //! other files; `adopt` does what a writer has to do first.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
@@ -14,17 +14,18 @@ use super::super::raw::FileStorage;
 use super::super::storage::Storage;
 use super::super::sys::file::FileOptions;
 use super::backing::{Backing, Chain, Opener, looks_like_qcow2};
-use super::cache::{Maps, Meta, MetaMap};
+use super::cache::Maps;
 use super::compress::Codecs;
-use super::entry;
 use super::extension::{self, Extension};
 use super::header::{self, Header, L1_MAX};
 use super::image::{Image, State, corrupt};
 use super::options::OpenOptions;
+use super::paged::{Paged, Place};
 use super::refcount::{HeaderState, Refcounts};
 use super::snapshot::{self, Snapshot};
+use super::survey::{Meta, Structures};
 use super::sync::{BufferPool, RangeLocks, ReadGate};
-use super::types::Geometry;
+use super::types::{CLUSTER_BITS, Geometry};
 
 /// Opens plain files and block devices.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,15 +48,26 @@ pub struct Parts {
     pub backing: Option<Backing>,
 }
 
-/// What the first cluster and the tables of an image say.
+/// Bytes of the first read: the header, its extensions and the backing file's name, unless there is
+/// more than usual.
+const FIRST: u64 = 4096;
+
+/// What the first cluster says.
+struct First {
+    header: Header,
+    extensions: Vec<Extension>,
+    backing_name: Vec<u8>,
+}
+
+/// What an image is made of, and where its tables are.
 struct Layout {
     header: Header,
     geo: Geometry,
     extensions: Vec<Extension>,
     backing_name: Vec<u8>,
     file_len: u64,
-    l1: Vec<u64>,
-    refcount_table: Vec<u64>,
+    l1: Place,
+    refcount_table: Place,
     snapshots: Vec<Snapshot>,
     snapshot_bytes: u64,
 }
@@ -101,52 +113,43 @@ impl Image {
 impl Layout {
     fn read(file: &dyn Storage, options: &OpenOptions) -> Result<Self> {
         let file_len = file.len()?;
-        let mut bytes = vec![0; file_len.min(512) as usize];
+        let mut bytes = vec![0; file_len.min(FIRST) as usize];
         let got = file.read_at(&mut bytes, 0)?;
         bytes.truncate(got);
         let bits = header::u32_at(&bytes, 20)?;
-        if bytes.starts_with(&header::MAGIC) && (10..=21).contains(&bits) {
-            bytes.resize(file_len.min(1 << bits) as usize, 0);
-            let got = file.read_at(&mut bytes, 0)?;
-            bytes.truncate(got);
-        }
-        let header = Header::parse(&bytes)?;
-        let geo = header.geometry();
-        let (end, bounded) = header.extension_area(geo.cluster_size());
-        let area = bytes.get(header.header_length as usize..(end as usize).min(bytes.len()));
-        let extensions = extension::parse(area.unwrap_or(&[]), bounded)?;
-        header.check_features(&extensions)?;
-        let start = header.backing_offset as usize;
-        let backing_name = match header.backing_offset {
-            0 => Vec::new(),
-            _ => bytes
-                .get(start..start + header.backing_size as usize)
-                .ok_or_else(|| Error::new(ErrorKind::UnexpectedEof, "file ends within the header"))?
-                .to_vec(),
-        };
-        Self::read_tables(file, file_len, header, options).map(|layout| Self {
-            extensions,
-            backing_name,
-            ..layout
-        })
+        let rest = if CLUSTER_BITS.contains(&bits) { file_len.min(1 << bits) as usize } else { 0 };
+        // What the header names seldom goes on after the first read, and errors are judged on all of it.
+        let first = match First::parse(&bytes) {
+            Err(_) if bytes.starts_with(&header::MAGIC) && rest > bytes.len() => {
+                bytes.resize(rest, 0);
+                let got = file.read_at(&mut bytes, 0)?;
+                First::parse(&bytes[..got])
+            }
+            first => first,
+        }?;
+        first.header.check_features(&first.extensions)?;
+        Self::find_tables(file, file_len, first, options)
     }
 
-    fn read_tables(file: &dyn Storage, file_len: u64, header: Header, options: &OpenOptions) -> Result<Self> {
+    fn find_tables(file: &dyn Storage, file_len: u64, first: First, options: &OpenOptions) -> Result<Self> {
+        let First { header, extensions, backing_name } = first;
         let geo = header.geometry();
         check_l1(&header, &geo, file_len)?;
         let (snapshots, snapshot_bytes) = snapshot::read_table(file, &header, &geo, file_len)?;
-        let table = check_refcount_table(&header, &geo, file_len);
-        let refcount_table = match table.and_then(|(offset, bytes)| read_words(file, offset, bytes, file_len))
-        {
-            Err(_) if options.repair => Vec::new(),
-            result => result?,
+        let place = |(offset, bytes): (u64, u64)| Place::new(offset, (bytes / 8) as usize, file_len);
+        let table = check_refcount_table(&header, &geo, file_len).map(place);
+        // A repair makes the table anew where it cannot be read.
+        let readable = |place: Place| Paged::new(place, 0).walk(file, |_, _| {}).map(|()| place);
+        let refcount_table = match options.repair {
+            true => table.and_then(readable).unwrap_or_default(),
+            false => table?,
         };
-        let l1 = read_words(file, header.l1_offset, u64::from(header.l1_size) * 8, file_len)?;
+        let l1 = Place::new(header.l1_offset, header.l1_size as usize, file_len);
         Ok(Self {
             header,
             geo,
-            extensions: Vec::new(),
-            backing_name: Vec::new(),
+            extensions,
+            backing_name,
             file_len,
             l1,
             refcount_table,
@@ -219,10 +222,11 @@ impl Layout {
             return Err(corrupt("image is marked corrupt and cannot be written"));
         }
         self.check_parts(&parts)?;
-        let shown = self.show_snapshot(&*parts.file, options)?;
-        let meta = self.meta_map(writable && !options.repair)?;
+        let shown = self.show_snapshot(options)?;
+        let meta = self.structures(writable && !options.repair)?;
         let slice_bytes = options.cache.slice_bytes.clamp(512, self.geo.cluster_size());
         let slice_bytes = 1 << slice_bytes.ilog2();
+        let cache_bytes = options.cache.bytes(self.geo.cluster_size());
         let backing_len = parts.backing.as_ref().map_or(0, Backing::len);
         let image = Image {
             geo: self.geo,
@@ -237,14 +241,15 @@ impl Layout {
             size: AtomicU64::new(shown.unwrap_or(self.header.size)),
             file_len: AtomicU64::new(self.file_len),
             writable: AtomicBool::new(writable && shown.is_none()),
+            is_intact: AtomicBool::new(false),
             repair_only: options.repair,
-            maps: RwLock::new(Maps::new(self.l1, meta, options.cache.slices)),
+            cache_bytes,
+            maps: RwLock::new(Maps::new(Paged::new(self.l1, cache_bytes / 16), meta, options.cache.slices)),
             state: Mutex::new(State {
                 header: HeaderState { header: self.header, stale: false },
                 extensions: self.extensions,
-                refs: Refcounts::new(self.geo, self.refcount_table, self.file_len),
+                refs: Refcounts::new(self.geo, self.refcount_table, self.file_len, cache_bytes),
                 snapshots: self.snapshots,
-                l1_dirty: BTreeSet::new(),
                 frees: Vec::new(),
                 waiting: Vec::new(),
                 waiting_epoch: None,
@@ -276,7 +281,7 @@ impl Layout {
     }
 
     /// Replaces the active L1 table by that of the snapshot asked for; returns its disk size.
-    fn show_snapshot(&mut self, file: &dyn Storage, options: &OpenOptions) -> Result<Option<u64>> {
+    fn show_snapshot(&mut self, options: &OpenOptions) -> Result<Option<u64>> {
         let Some(wanted) = &options.snapshot else {
             return Ok(None);
         };
@@ -288,15 +293,15 @@ impl Layout {
         if u64::from(found.l1_size) < self.geo.l1_entries(size) {
             return Err(corrupt("L1 table of the snapshot smaller than its disk"));
         }
-        self.l1 = read_words(file, found.l1_offset, u64::from(found.l1_size) * 8, self.file_len)?;
+        self.l1 = Place::new(found.l1_offset, found.l1_size as usize, self.file_len);
         Ok(Some(size))
     }
 
-    /// Which clusters hold metadata. With `strict`, structures that overlap are refused; without,
-    /// the accesses that they concern fail later.
-    fn meta_map(&self, strict: bool) -> Result<MetaMap> {
+    /// Which clusters hold metadata, as far as the header says. With `strict`, structures that overlap
+    /// are refused; without, the accesses that they concern fail later.
+    fn structures(&self, strict: bool) -> Result<Structures> {
         let (geo, header) = (&self.geo, &self.header);
-        let mut meta = MetaMap::default();
+        let mut meta = Structures::new(self.refcount_table);
         let mut clash = meta.insert_range(0, 1, Meta::Header);
         let mut range = |offset: u64, bytes: u64, kind: Meta| {
             let taken = meta.insert_range(geo.cluster_of(offset), geo.clusters_for(bytes), kind);
@@ -309,34 +314,34 @@ impl Layout {
         for snapshot in &self.snapshots {
             range(snapshot.l1_offset, u64::from(snapshot.l1_size) * 8, Meta::SnapshotL1);
         }
-        for (index, word) in self.refcount_table.iter().enumerate() {
-            match entry::decode_refcount_table(*word, geo) {
-                Ok(None) => {}
-                Ok(Some(host)) if host.0 < self.file_len => {
-                    clash = clash.or(meta.insert(geo.cluster_of(host.0), Meta::RefcountBlock));
-                }
-                _ if strict => {
-                    return Err(corrupt(format!("refcount table entry {index} is invalid")));
-                }
-                _ => {}
-            }
+        match clash {
+            Some(kind) if strict => Err(corrupt(format!("structures overlap: {kind:?} and another"))),
+            _ => Ok(meta),
         }
-        if let (Some(kind), true) = (clash, strict) {
-            return Err(corrupt(format!("structures overlap: {kind:?} and another")));
-        }
-        let mut twice = Vec::new();
-        for word in &self.l1 {
-            if let Ok(Some((host, _))) = entry::decode_l1(*word, geo)
-                && host.0 < self.file_len
-                && meta.insert(geo.cluster_of(host.0), Meta::L2) == Some(Meta::L2)
-            {
-                twice.push(geo.cluster_of(host.0));
-            }
-        }
-        // A table that two entries name is nobody's: every access to it fails.
-        twice.into_iter().for_each(|cluster| meta.remove(cluster));
-        Ok(meta)
     }
+}
+
+impl First {
+    /// Reads what the first cluster says, of which `bytes` is the start.
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let header = Header::parse(bytes)?;
+        let (end, bounded) = header.extension_area(header.geometry().cluster_size());
+        if bounded && end > bytes.len() as u64 {
+            return Err(ends_within());
+        }
+        let area = bytes.get(header.header_length as usize..(end as usize).min(bytes.len()));
+        let extensions = extension::parse(area.unwrap_or(&[]), bounded)?;
+        let start = header.backing_offset as usize;
+        let backing_name = match header.backing_offset {
+            0 => Vec::new(),
+            _ => bytes.get(start..start + header.backing_size as usize).ok_or_else(ends_within)?.to_vec(),
+        };
+        Ok(Self { header, extensions, backing_name })
+    }
+}
+
+fn ends_within() -> Error {
+    Error::new(ErrorKind::UnexpectedEof, "file ends within the header")
 }
 
 fn check_l1(header: &Header, geo: &Geometry, file_len: u64) -> Result<()> {
@@ -377,31 +382,4 @@ fn check_place(what: &str, offset: u64, bytes: u64, geo: &Geometry, file_len: u6
         return Err(corrupt(format!("{what} not in the file")).with_host(offset));
     }
     Ok(())
-}
-
-/// Reads big-endian words; the caller has checked that the file is that long. Memory is taken as
-/// the file turns out to have the bytes.
-fn read_words(file: &dyn Storage, offset: u64, bytes: u64, file_len: u64) -> Result<Vec<u64>> {
-    const STEP: u64 = 1 << 20;
-    let inside = bytes.min(file_len.saturating_sub(offset));
-    let mut words = Vec::new();
-    let mut buf = Vec::new();
-    let mut done = 0;
-    while done < inside {
-        let step = STEP.min(inside - done);
-        buf.resize(step as usize, 0);
-        if (file.read_at(&mut buf, offset + done)? as u64) < step {
-            return Err(
-                Error::new(ErrorKind::UnexpectedEof, "file ends within a table").with_host(offset + done)
-            );
-        }
-        words.extend(buf.chunks_exact(8).map(|word| {
-            let mut array = [0; 8];
-            array.copy_from_slice(word);
-            u64::from_be_bytes(array)
-        }));
-        done += step;
-    }
-    words.resize((bytes / 8) as usize, 0);
-    Ok(words)
 }

@@ -4,6 +4,11 @@
 //! Neighbours: `open` and `backing` read it.
 
 /// How much of the L2 tables stays in memory.
+///
+/// Other tables follow from it: slices of refcount blocks take a quarter of it at most, pieces of the
+/// L1 table and of the refcount table a sixteenth each (64 KiB or more each). L2 tables and refcount blocks
+/// that an image has are known by their clusters, about 20 bytes each (40 bytes for 512 MiB of data at
+/// the usual cluster size). See [`super::Image::metadata_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Bytes in a slice: a power of two from 512; more than a cluster means whole tables.
@@ -13,6 +18,11 @@ pub struct CacheSettings {
 }
 
 impl CacheSettings {
+    /// Bytes of slices, for clusters of `cluster_size` bytes.
+    pub(super) fn bytes(&self, cluster_size: u64) -> u64 {
+        (self.slices as u64).saturating_mul(self.slice_bytes.min(cluster_size))
+    }
+
     /// `count` whole L2 tables, however large a cluster is.
     pub fn whole_tables(count: usize) -> Self {
         Self { slice_bytes: u64::MAX, slices: count }

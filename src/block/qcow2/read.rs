@@ -23,13 +23,12 @@ impl Image {
 
     /// Reads without the check against the disk's size: copies may reach to a cluster's end.
     pub(super) fn read_unchecked(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
-        let mut done = 0;
-        while done < buf.len() {
-            let at = guest + done as u64;
-            let extent = self.extent_unchecked(at, (buf.len() - done) as u64)?;
-            let part = &mut buf[done..][..extent.len as usize];
-            self.read_part(at, extent.source, part)?;
-            done += extent.len as usize;
+        let mut extents = self.extents(guest, buf.len() as u64);
+        let mut rest = buf;
+        while let Some(extent) = extents.next()? {
+            let (part, after) = rest.split_at_mut(extent.len as usize);
+            self.read_part(extent.guest.0, extent.source, part)?;
+            rest = after;
         }
         Ok(())
     }

@@ -13,11 +13,9 @@ use super::super::error::{Error, ErrorKind, Result};
 use super::super::storage::Storage;
 use super::entry;
 use super::header::Header;
+use super::paged::{Paged, Place};
 use super::types::Geometry;
 use super::width;
-
-/// Slices of refcount blocks that are kept in memory (4 KiB each).
-const SLICES: usize = 1024;
 
 /// The header in memory, and whether the file may hold another one after a failed write.
 #[derive(Debug)]
@@ -66,8 +64,8 @@ struct Slice {
 pub struct Refcounts {
     /// Sizes.
     pub geo: Geometry,
-    /// The refcount table as stored.
-    pub table: Vec<u64>,
+    /// The refcount table.
+    pub table: Paged,
     /// No cluster below is free.
     pub cursor: u64,
     /// Clusters from here on were never part of the file: they read as zeroes.
@@ -76,13 +74,16 @@ pub struct Refcounts {
     pub placed: Vec<u64>,
     slices: BTreeMap<u64, Slice>,
     dirty: BTreeSet<u64>,
-    table_dirty: BTreeSet<usize>,
+    /// Bytes that the memory for slices and for the table are reckoned from.
+    cache_bytes: u64,
     clock: u64,
 }
 
 impl Refcounts {
-    /// Counts of a file that is `file_len` bytes long.
-    pub fn new(geo: Geometry, table: Vec<u64>, file_len: u64) -> Self {
+    /// Counts of a file that is `file_len` bytes long, with the table at `place`; `cache_bytes` as
+    /// [`super::CacheSettings`] says.
+    pub fn new(geo: Geometry, place: Place, file_len: u64, cache_bytes: u64) -> Self {
+        let table = Paged::new(place, cache_bytes / 16);
         Self {
             geo,
             table,
@@ -91,7 +92,7 @@ impl Refcounts {
             placed: Vec::new(),
             slices: BTreeMap::new(),
             dirty: BTreeSet::new(),
-            table_dirty: BTreeSet::new(),
+            cache_bytes,
             clock: 0,
         }
     }
@@ -106,11 +107,9 @@ impl Refcounts {
     }
 
     /// The refcount block of `cluster` (byte offset), if there is one.
-    pub fn block(&self, cluster: u64) -> Result<Option<u64>> {
+    pub fn block(&self, file: &dyn Storage, cluster: u64) -> Result<Option<u64>> {
         let index = cluster / self.geo.refcounts_per_block();
-        let Some(&word) = usize::try_from(index).ok().and_then(|at| self.table.get(at)) else {
-            return Ok(None);
-        };
+        let word = self.table.get(file, index as usize)?;
         match entry::decode_refcount_table(word, &self.geo) {
             Ok(block) => Ok(block.map(|host| host.0)),
             Err(fault) => {
@@ -120,9 +119,9 @@ impl Refcounts {
     }
 
     /// Where slice `key` is in the file.
-    fn slice_offset(&self, key: u64) -> Result<Option<u64>> {
+    fn slice_offset(&self, file: &dyn Storage, key: u64) -> Result<Option<u64>> {
         let per_block = self.geo.cluster_size() / self.slice_bytes();
-        let block = self.block(key * self.per_slice())?;
+        let block = self.block(file, key * self.per_slice())?;
         Ok(block.map(|host| host + (key % per_block) * self.slice_bytes()))
     }
 
@@ -130,9 +129,10 @@ impl Refcounts {
     fn slice(&mut self, file: &dyn Storage, key: u64) -> Result<Option<&mut Slice>> {
         self.clock += 1;
         if !self.slices.contains_key(&key) {
-            let Some(offset) = self.slice_offset(key)? else {
+            let Some(offset) = self.slice_offset(file, key)? else {
                 return Ok(None);
             };
+            self.table.trim();
             self.shrink(file)?;
             let mut bytes = vec![0; self.slice_bytes() as usize].into_boxed_slice();
             if file.read_at(&mut bytes, offset)? == 0 {
@@ -151,7 +151,7 @@ impl Refcounts {
 
     /// Makes room for one more slice. A dirty one may be written at any time.
     fn shrink(&mut self, file: &dyn Storage) -> Result<()> {
-        if self.slices.len() < SLICES {
+        if (self.slices.len() as u64) < (self.cache_bytes / 4 / self.slice_bytes()).max(16) {
             return Ok(());
         }
         let oldest = self.slices.iter().min_by_key(|(_, slice)| slice.stamp);
@@ -248,9 +248,8 @@ impl Refcounts {
     }
 
     /// Makes `host` the block of the range `index` of the table.
-    pub fn point_table(&mut self, index: usize, host: u64) {
-        self.table[index] = host;
-        self.table_dirty.insert(index / 64);
+    pub fn point_table(&mut self, file: &dyn Storage, index: u64, host: u64) -> Result<()> {
+        self.table.set(file, index as usize, host)
     }
 
     /// Forgets the slices of the table's range `index`.
@@ -262,14 +261,24 @@ impl Refcounts {
         }
     }
 
+    /// Makes the table at `place` the one in force.
+    pub fn replace_table(&mut self, place: Place) {
+        self.table = Paged::new(place, self.cache_bytes / 16);
+    }
+
+    /// The same settings for structures that were made anew.
+    pub fn renewed(&self, place: Place, file_len: u64) -> Self {
+        Self::new(self.geo, place, file_len, self.cache_bytes)
+    }
+
+    /// Bytes of metadata in memory.
+    pub fn bytes(&self) -> u64 {
+        self.slices.len() as u64 * self.slice_bytes() + self.table.bytes()
+    }
+
     /// Whether refcounts differ from the file.
     pub fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
-    }
-
-    /// Whether the table itself waits to be written.
-    pub fn table_is_dirty(&self) -> bool {
-        !self.table_dirty.is_empty()
     }
 
     /// Writes the dirty slices; neighbours in one request. They count as dirty until
@@ -278,7 +287,7 @@ impl Refcounts {
         let mut run: Vec<u8> = Vec::new();
         let mut start = 0;
         for key in &self.dirty {
-            let (Some(slice), Some(offset)) = (self.slices.get(key), self.slice_offset(*key)?) else {
+            let (Some(slice), Some(offset)) = (self.slices.get(key), self.slice_offset(file, *key)?) else {
                 continue;
             };
             if !run.is_empty() && start + run.len() as u64 != offset {
@@ -297,7 +306,7 @@ impl Refcounts {
     }
 
     fn write_slice(&self, file: &dyn Storage, key: u64) -> Result<()> {
-        match (self.slices.get(&key), self.slice_offset(key)?) {
+        match (self.slices.get(&key), self.slice_offset(file, key)?) {
             (Some(slice), Some(offset)) => file.write_at(&slice.bytes, offset),
             _ => Ok(()),
         }
@@ -306,20 +315,5 @@ impl Refcounts {
     /// Says that the dirty slices are in the file.
     pub fn mark_clean(&mut self) {
         self.dirty.clear();
-    }
-
-    /// Writes the changed sectors of the table, which is at `offset`.
-    pub fn write_table(&mut self, file: &dyn Storage, offset: u64) -> Result<()> {
-        for sector in &self.table_dirty {
-            let words = self.table.iter().skip(sector * 64).take(64);
-            let bytes: Vec<u8> = words.flat_map(|word| word.to_be_bytes()).collect();
-            file.write_at(&bytes, offset + *sector as u64 * 512)?;
-        }
-        Ok(())
-    }
-
-    /// Says that the table is in the file.
-    pub fn mark_table_clean(&mut self) {
-        self.table_dirty.clear();
     }
 }

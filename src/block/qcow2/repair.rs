@@ -11,6 +11,7 @@ use super::create::{invalid, plan_refcounts};
 use super::entry::{self, Cluster, L2Entry};
 use super::header;
 use super::image::{Image, State};
+use super::paged::Place;
 use super::sync::lock;
 use super::types::HostOffset;
 use super::width;
@@ -79,7 +80,7 @@ impl Image {
             if state.refs.get(file, cluster)? >= expected {
                 continue;
             }
-            if state.refs.block(cluster)?.is_none() {
+            if state.refs.block(file, cluster)?.is_none() {
                 return self.rebuild(state);
             }
             state.refs.set(file, cluster, expected)?;
@@ -146,7 +147,8 @@ impl Image {
         })?;
         let len = (start + table_clusters + blocks) * size;
         self.reaches(len);
-        state.refs = super::refcount::Refcounts::new(self.geo, table, len);
+        let place = Place::new(start * size, table.len(), len);
+        state.refs = state.refs.renewed(place, len);
         let first = start + table_clusters;
         state.refs.placed.extend(first..first + blocks);
         self.publish_blocks(state)
@@ -175,7 +177,7 @@ impl Image {
                 continue;
             };
             let cluster = self.geo.cluster_of(host.0);
-            if self.is_structure(cluster) {
+            if self.is_structure(cluster)? {
                 continue;
             }
             let copied = flags == Flags::FromRefcounts && state.refs.get(file, cluster)? == 1;
@@ -185,7 +187,7 @@ impl Image {
         let out: Vec<u8> = l1.iter().flat_map(|word| word.to_be_bytes()).collect();
         file.write_at(&out, offset)?;
         file.sync()?;
-        self.maps_mut().l1 = l1;
+        self.maps_mut().l1 = self.table_at(offset, l1.len());
         Ok(())
     }
 

@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 
 use super::super::error::{Error, ErrorKind, Result};
-use super::cache::Meta;
 use super::create::invalid;
 use super::header::L1_MAX;
 use super::image::{Free, Image, State};
+use super::survey::Meta;
 use super::sync::lock;
 
 impl Image {
@@ -116,7 +116,7 @@ impl Image {
         let run = state.refs.allocate_exact(file, &mut state.header, clusters);
         self.publish_blocks(state)?;
         let run = run?;
-        let mut l1 = self.maps().l1.clone();
+        let mut l1 = self.maps().l1.to_vec(file)?;
         l1.resize(entries as usize, 0);
         let mut out: Vec<u8> = l1.iter().flat_map(|word| word.to_be_bytes()).collect();
         out.resize((clusters * self.geo.cluster_size()) as usize, 0);
@@ -135,7 +135,7 @@ impl Image {
         }
         self.reaches(run.host.0 + out.len() as u64);
         let mut maps = self.maps_mut();
-        maps.l1 = l1;
+        maps.l1 = self.table_at(run.host.0, l1.len());
         maps.meta.remove_ranges(Meta::L1);
         let first = self.geo.cluster_of(run.host.0);
         maps.meta.insert_range(first, clusters, Meta::L1);

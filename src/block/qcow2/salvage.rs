@@ -42,7 +42,7 @@ impl Image {
                 Ok(None) => {}
                 Ok(Some((host, _)))
                     if host.0 < end
-                        && !self.is_structure(self.geo.cluster_of(host.0))
+                        && !self.is_structure(self.geo.cluster_of(host.0))?
                         && named.insert(host.0) =>
                 {
                     if seen.insert(host.0) {
@@ -72,7 +72,7 @@ impl Image {
         let mut given_up = 0;
         let mut out = Vec::with_capacity(words.len() * 8);
         for old in self.entries(&words) {
-            let usable = self.is_usable(old);
+            let usable = self.is_usable(old)?;
             given_up += u64::from(!usable);
             self.encode_entry(if usable { old } else { gone }, &mut out);
         }
@@ -83,19 +83,23 @@ impl Image {
     }
 
     /// Whether an entry can be followed to where data may be.
-    fn is_usable(&self, entry: L2Entry) -> bool {
+    fn is_usable(&self, entry: L2Entry) -> Result<bool> {
         let end = self.geo.round_up(self.file_len.load(Ordering::Acquire));
         let maps = self.maps();
-        match entry::decode_l2(entry, &self.geo) {
-            Err(_) => false,
-            Ok(cluster) if self.is_past(cluster, end) => false,
-            Ok(Cluster::Compressed(compressed)) => {
-                compressed.clusters(&self.geo).all(|cluster| maps.meta.get(cluster).is_none())
-            }
-            Ok(Cluster::Standard(standard)) => {
-                let here = standard.host.filter(|_| !self.geo.data_file);
-                here.is_none_or(|host| maps.meta.get(self.geo.cluster_of(host.0)).is_none())
+        let clusters = match entry::decode_l2(entry, &self.geo) {
+            Err(_) => return Ok(false),
+            Ok(cluster) if self.is_past(cluster, end) => return Ok(false),
+            Ok(Cluster::Compressed(compressed)) => compressed.clusters(&self.geo),
+            Ok(Cluster::Standard(standard)) => match standard.host.filter(|_| !self.geo.data_file) {
+                Some(host) => self.geo.cluster_of(host.0)..=self.geo.cluster_of(host.0),
+                None => return Ok(true),
+            },
+        };
+        for cluster in clusters {
+            if self.structure_at(&maps, cluster)?.is_some() {
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 }

@@ -9,13 +9,14 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::error::{Error, ErrorKind, Result};
-use super::cache::{Maps, Meta};
+use super::cache::Maps;
 use super::counts::Counts;
 use super::create::invalid;
 use super::entry::{self, Cluster};
 use super::header::{DIRTY, SNAPSHOTS_MAX};
 use super::image::{Free, Image, State, corrupt};
 use super::snapshot::{self, Snapshot};
+use super::survey::Meta;
 use super::sync::lock;
 use super::types::HostOffset;
 
@@ -72,7 +73,7 @@ impl Image {
         state.flags_stale = true;
         let mut maps = self.maps_mut();
         maps.forget(|_| true);
-        maps.l1.iter_mut().for_each(|word| *word &= !entry::COPIED);
+        maps.l1.hide(entry::COPIED);
     }
 
     /// After a change of references, or a failed one: what is free is freed, flags are made right.
@@ -99,7 +100,7 @@ impl Image {
         }
         let highest = state.snapshots.iter().filter_map(|s| s.id.parse::<u64>().ok()).max();
         let id = highest.unwrap_or(0).saturating_add(1).to_string();
-        let l1 = self.maps().l1.clone();
+        let l1 = self.maps().l1.to_vec(&*self.file)?;
         let counts = self.tree(&l1)?;
         self.raise_all(state, &counts)?;
         let stored = self.store_l1(state, &l1);
@@ -156,7 +157,8 @@ impl Image {
             return Err(corrupt("L1 table of the snapshot smaller than its disk"));
         }
         let new = self.tree(&l1)?;
-        let mut old = self.tree(&self.maps().l1)?;
+        let old_l1 = self.maps().l1.to_vec(&*self.file)?;
+        let mut old = self.tree(&old_l1)?;
         let header = &state.header.header;
         self.count_range(&mut old, header.l1_offset, u64::from(header.l1_size) * 8);
         self.raise_all(state, &new)?;
@@ -175,8 +177,7 @@ impl Image {
         }
         self.size.store(size, std::sync::atomic::Ordering::Release);
         self.free_all(state, &old);
-        self.show(state, l1);
-        Ok(())
+        self.show(state, &old_l1, &l1)
     }
 
     /// Everything that the tables of `l1` refer to, the tables too.
@@ -188,7 +189,7 @@ impl Image {
                 continue;
             };
             let cluster = self.geo.cluster_of(table.0);
-            if self.is_structure(cluster) {
+            if self.is_structure(cluster)? {
                 return Err(corrupt("L1 entry points at other metadata").with_host(table.0));
             }
             counts.add(cluster, 1);
@@ -340,24 +341,26 @@ impl Image {
         Ok(())
     }
 
-    /// Makes `l1`, which the header names now, the active table in memory.
-    fn show(&self, state: &State, l1: Vec<u64>) {
-        let mut maps = self.maps_mut();
+    /// Makes `new`, which the header names now, the active table in memory.
+    fn show(&self, state: &State, old: &[u64], new: &[u64]) -> Result<()> {
+        let mut maps = self.surveyed()?;
         let maps: &mut Maps = &mut maps;
         maps.forget(|_| true);
-        for word in std::mem::replace(&mut maps.l1, l1) {
-            if let Ok(Some((host, _))) = entry::decode_l1(word, &self.geo) {
+        for word in old {
+            if let Ok(Some((host, _))) = entry::decode_l1(*word, &self.geo) {
                 maps.meta.remove(self.geo.cluster_of(host.0));
             }
         }
-        for index in 0..maps.l1.len() {
-            if let Ok(Some((host, _))) = entry::decode_l1(maps.l1[index], &self.geo) {
+        for word in new {
+            if let Ok(Some((host, _))) = entry::decode_l1(*word, &self.geo) {
                 maps.meta.insert(self.geo.cluster_of(host.0), Meta::L2);
             }
         }
-        maps.meta.remove_ranges(Meta::L1);
         let header = &state.header.header;
+        maps.l1 = self.table_at(header.l1_offset, new.len());
+        maps.meta.remove_ranges(Meta::L1);
         let clusters = self.geo.clusters_for(u64::from(header.l1_size) * 8);
         maps.meta.insert_range(self.geo.cluster_of(header.l1_offset), clusters, Meta::L1);
+        Ok(())
     }
 }

@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::alloc::zero_cluster;
-use super::cache::{Maps, Meta};
+use super::cache::Maps;
 use super::entry::{self, Cluster, L2Entry};
 use super::image::{Free, Image, State, corrupt};
+use super::survey::Meta;
 use super::types::HostOffset;
 
 /// Reads of the file that lost a race before the slice is read under the exclusive lock.
@@ -21,12 +22,12 @@ impl Image {
     /// The L2 table that covers guest `cluster`, from the L1 table in memory.
     pub(super) fn l2_table(&self, maps: &Maps, cluster: u64) -> Result<Option<(HostOffset, bool)>> {
         let index = cluster / self.geo.l2_entries();
-        let word = usize::try_from(index).ok().and_then(|at| maps.l1.get(at)).copied();
+        let word = maps.l1.get(&*self.file, index as usize)?;
         let guest = cluster << self.geo.cluster_bits;
-        let table = entry::decode_l1(word.unwrap_or(0), &self.geo)
+        let table = entry::decode_l1(word, &self.geo)
             .map_err(|fault| corrupt(format!("L1 entry {index}: {}", fault.text())).with_guest(guest))?;
         if let Some((host, _)) = table
-            && maps.meta.get(self.geo.cluster_of(host.0)) != Some(Meta::L2)
+            && self.structure_at(maps, self.geo.cluster_of(host.0))? != Some(Meta::L2)
         {
             let message = format!("L1 entry {index} points at something else than an L2 table");
             return Err(corrupt(message).with_guest(guest).with_host(host.0));
@@ -81,6 +82,7 @@ impl Image {
 
     /// Makes sure that guest `cluster` has an L2 table of its own that may be written.
     pub(super) fn own_table(&self, state: &mut State, cluster: u64) -> Result<()> {
+        self.intact()?;
         self.settle_stale_flags(state)?;
         let old = match self.l2_table(&self.maps(), cluster)? {
             Some((_, true)) => return Ok(()),
@@ -94,13 +96,16 @@ impl Image {
         }
         self.reaches(run.host.0 + self.geo.cluster_size());
         let index = (cluster / self.geo.l2_entries()) as usize;
-        let mut maps = self.maps_mut();
+        let mut maps = self.surveyed()?;
         let number = self.geo.cluster_of(run.host.0);
+        if let Err(error) = maps.l1.set(&*self.file, index, entry::encode_l1(run.host, true)) {
+            drop(maps);
+            state.refs.give_back(&*self.file, run)?;
+            return Err(error);
+        }
         if maps.meta.insert(number, Meta::L2).is_some() {
             return Err(corrupt("a free cluster is in use as metadata").with_host(run.host.0));
         }
-        maps.l1[index] = entry::encode_l1(run.host, true);
-        state.l1_dirty.insert(index / 64);
         if let Some(host) = old {
             let cluster = self.geo.cluster_of(host.0);
             maps.meta.remove(cluster);
@@ -193,8 +198,10 @@ impl Image {
         let run = run?;
         let first = self.geo.cluster_of(run.host.0);
         let maps = self.maps();
-        if (first..first + run.count).any(|cluster| maps.meta.get(cluster).is_some()) {
-            return Err(corrupt("a free cluster is in use as metadata").with_host(run.host.0));
+        for cluster in first..first + run.count {
+            if self.structure_at(&maps, cluster)?.is_some() {
+                return Err(corrupt("a free cluster is in use as metadata").with_host(run.host.0));
+            }
         }
         Ok(run)
     }
@@ -207,7 +214,7 @@ impl Image {
         let header = &state.header.header;
         let first = self.geo.cluster_of(header.refcount_table_offset);
         let count = u64::from(header.refcount_table_clusters);
-        let mut maps = self.maps_mut();
+        let mut maps = self.surveyed()?;
         maps.meta.remove_ranges(Meta::RefcountTable);
         let mut taken = maps.meta.insert_range(first, count, Meta::RefcountTable);
         for block in state.refs.placed.drain(..) {

@@ -237,6 +237,18 @@ impl FileIo for BlockFile {
         check(unsafe { libc::lseek64(self.raw_fd(), 0, libc::SEEK_END) })
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        count(Call::Stat);
+        // SAFETY: no pointer is passed. The file's position is used by nobody.
+        match check(unsafe { libc::lseek64(self.raw_fd(), signed(offset)?, libc::SEEK_DATA) }) {
+            Ok(data) => Ok(Some(data)),
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            // A device, or a file system that keeps no account of its holes.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(Some(offset)),
+            Err(error) => Err(error),
+        }
+    }
+
     fn alignment(&self) -> Alignment {
         self.alignment
     }

@@ -13,6 +13,7 @@ mod beyond;
 mod calls;
 mod case;
 mod data;
+mod growth;
 mod needs;
 mod ours;
 #[cfg(feature = "peers")]
@@ -28,6 +29,7 @@ mod turn;
 mod verify;
 
 pub use case::{Action, Case, Fate, Order, Step, Walk, Way};
+pub use growth::Growth;
 pub use ours::{Ours, over_engine, over_image};
 pub use recipe::{Packing, Pieces, Recipe};
 pub use reference::{from_reference, reference_names, to_reference};
