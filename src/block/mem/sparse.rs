@@ -133,9 +133,10 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let offset = 0u64..20_000;
-        let write = (offset.clone(), prop::collection::vec(1u8.., 0..9000));
+        // A seed for the bytes: nine thousand values of their own take Miri minutes.
+        let write = (offset.clone(), 1u8.., 0usize..9000);
         let step = prop_oneof![
-            write.prop_map(|(at, data)| Step::Write(at, data)),
+            write.prop_map(|(at, seed, len)| Step::Write(at, (0..len).map(|n| n as u8 ^ seed).collect())),
             (offset.clone(), 0u64..9000).prop_map(|(at, len)| Step::Punch(at, len)),
             offset.prop_map(Step::SetLen),
         ];
