@@ -220,6 +220,12 @@ impl Member {
     /// engines are there too).
     pub fn wait(&mut self, min: usize, ready: &mut VecDeque<Raw>) -> Result<()> {
         self.take_ready(ready)?;
+        self.wait_in_kernel(min, ready)
+    }
+
+    /// As [`Member::wait`], without a look at the ring before: what has arrived
+    /// comes from the kernel as well, so that the calls do not depend on it.
+    pub fn wait_in_kernel(&mut self, min: usize, ready: &mut VecDeque<Raw>) -> Result<()> {
         while ready.len() < min {
             let shared = self.shared;
             let mut state = lock(&shared.state);

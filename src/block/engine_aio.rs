@@ -46,6 +46,9 @@ pub struct AioDriver {
     ready: VecDeque<Raw>,
     /// Attempts in `ready` that the kernel did not signal.
     silent: bool,
+    /// Attempts are in the kernel that end by themselves. Others, with the page
+    /// cache in between, have ended when `io_submit` returns.
+    late: bool,
     event: Option<Arc<EventFd>>,
     /// The most control blocks for one `io_submit`.
     limit: usize,
@@ -89,6 +92,7 @@ impl AioDriver {
             in_kernel: 0,
             ready: VecDeque::with_capacity(depth as usize),
             silent: false,
+            late: false,
             event: None,
             limit: usize::MAX,
         })
@@ -130,9 +134,24 @@ impl AioDriver {
         }
     }
 
+    /// Waits for `min` attempts in one of the member's ways.
+    fn wait_by(
+        &mut self,
+        way: impl FnOnce(&mut Member, usize, &mut VecDeque<Raw>) -> Result<()>,
+        slab: &Slab,
+        min: usize,
+    ) -> Result<()> {
+        let min = min.min(self.ready.len() + self.in_kernel);
+        let before = self.ready.len();
+        let result = way(&mut self.member, min, &mut self.ready);
+        self.arrived(slab, before);
+        result
+    }
+
     /// Accounts for what has arrived in `ready` after the first `before`.
     fn arrived(&mut self, slab: &Slab, before: usize) {
         self.in_kernel -= self.ready.len() - before;
+        self.late &= self.in_kernel > 0;
         count_bytes(slab, self.ready.range(before..));
     }
 }
@@ -145,6 +164,7 @@ impl Driver for AioDriver {
             let result = attempt(&self.file, slab, slot);
             return self.done_here(slot, result);
         }
+        self.late |= slab.kind(slot) == OpKind::Flush || !self.file.alignment().is_none();
         let target = Target {
             file: self.file.raw_fd(),
             data: self.member.address(slot),
@@ -177,11 +197,16 @@ impl Driver for AioDriver {
         if self.controls.waiting() > 0 {
             self.submit(slab)?;
         }
-        let min = min.min(self.ready.len() + self.in_kernel);
-        let before = self.ready.len();
-        let result = self.member.wait(min, &mut self.ready);
-        self.arrived(slab, before);
-        result
+        self.wait_by(Member::wait, slab, min)
+    }
+
+    fn submit_and_wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
+        self.submit(slab)?;
+        // What has ended for sure is in the ring, and no call is needed for it.
+        match self.late {
+            true => self.wait_by(Member::wait_in_kernel, slab, min),
+            false => self.wait_by(Member::wait, slab, min),
+        }
     }
 
     fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32 {
