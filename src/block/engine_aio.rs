@@ -3,7 +3,6 @@
 //! Neighbours: `aio_context` is the context that all these engines share,
 //! `sys::aio` makes the calls, `queue` does the rest.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use super::error::Result;
 use super::io::{Fallocate, FileIo, zero_otherwise};
 use super::op::OpKind;
 use super::queue::{Driver, Queue, Raw, check_depth, sealed::Sealed};
+use super::ready::Ready;
 use super::sys::aio::{Controls, Target};
 use super::sys::counters::{count_read, count_written};
 use super::sys::eventfd::EventFd;
@@ -43,7 +43,7 @@ pub struct AioDriver {
     depth: u32,
     /// Attempts that the kernel has.
     in_kernel: usize,
-    ready: VecDeque<Raw>,
+    ready: Ready,
     /// Attempts in `ready` that the kernel did not signal.
     silent: bool,
     /// Attempts are in the kernel that end by themselves. Others, with the page
@@ -90,7 +90,7 @@ impl AioDriver {
             controls: Controls::new(depth),
             depth,
             in_kernel: 0,
-            ready: VecDeque::with_capacity(depth as usize),
+            ready: Ready::with_capacity(depth as usize),
             silent: false,
             late: false,
             event: None,
@@ -121,7 +121,7 @@ impl AioDriver {
     }
 
     fn done_here(&mut self, slot: u32, result: i32) {
-        self.ready.push_back(Raw { slot, result });
+        self.ready.push(Raw { slot, result });
         self.silent = true;
     }
 
@@ -137,7 +137,7 @@ impl AioDriver {
     /// Waits for `min` attempts in one of the member's ways.
     fn wait_by(
         &mut self,
-        way: impl FnOnce(&mut Member, usize, &mut VecDeque<Raw>) -> Result<()>,
+        way: impl FnOnce(&mut Member, usize, &mut Ready) -> Result<()>,
         slab: &Slab,
         min: usize,
     ) -> Result<()> {
@@ -152,7 +152,7 @@ impl AioDriver {
     fn arrived(&mut self, slab: &Slab, before: usize) {
         self.in_kernel -= self.ready.len() - before;
         self.late &= self.in_kernel > 0;
-        count_bytes(slab, self.ready.range(before..));
+        count_bytes(slab, self.ready.after(before).iter());
     }
 }
 
@@ -190,7 +190,7 @@ impl Driver for AioDriver {
                 self.submit(slab)?;
             }
         }
-        Ok(self.ready.pop_front())
+        Ok(self.ready.pop())
     }
 
     fn wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {

@@ -48,6 +48,9 @@ pub(crate) mod sealed {
 /// A slot that was pushed is reported by `next` exactly once, and not before
 /// the kernel is done with its buffers.
 pub trait Driver: sealed::Sealed + Send {
+    /// Whether attempts end in the order in which they were pushed.
+    const IN_ORDER: bool = false;
+
     /// Takes the next attempt of a slot; it may run at once, or at `submit`.
     fn push(&mut self, slab: &mut Slab, slot: u32);
 
@@ -362,9 +365,9 @@ impl<D: Driver> Engine for Queue<D> {
         self.accept(ops)?;
         // What could not be submitted before is submitted now, or fails again.
         self.failed = None;
-        if n == 0 {
+        if n == 0 || D::IN_ORDER {
             self.submit_pushed();
-            return Ok(());
+            return self.wait(n, out);
         }
         let mut left = n;
         let result = self.end_all(&mut left);

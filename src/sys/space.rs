@@ -20,7 +20,11 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
 
 /// Whether programs on the file system of `path` can be executed (not `noexec`).
 pub fn takes_programs(path: &Path) -> bool {
-    ask(path).is_ok_and(|found| found.f_flag & libc::ST_NOEXEC == 0)
+    ask(path).is_ok_and(|found| allows_programs(found.f_flag))
+}
+
+fn allows_programs(flags: libc::c_ulong) -> bool {
+    flags & libc::ST_NOEXEC == 0
 }
 
 fn ask(path: &Path) -> io::Result<libc::statvfs> {
@@ -45,8 +49,12 @@ mod tests {
         assert_eq!(free_bytes(Path::new("/proc")).ok(), Some(0));
         assert!(free_bytes(&folder.path().join("none")).is_err());
         assert!(free_bytes(Path::new("a\0b")).is_err());
-        assert!(takes_programs(folder.path()));
-        // Mounted so on every Linux.
-        assert!(!takes_programs(Path::new("/proc")) && !takes_programs(&folder.path().join("none")));
+        assert!(takes_programs(folder.path()) && !takes_programs(&folder.path().join("none")));
+    }
+
+    #[test]
+    fn a_mount_may_forbid_programs() {
+        assert!(allows_programs(0) && allows_programs(libc::ST_NOSUID | libc::ST_NODEV));
+        assert!(!allows_programs(libc::ST_NOEXEC) && !allows_programs(libc::ST_NOSUID | libc::ST_NOEXEC));
     }
 }
