@@ -14,6 +14,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::error::{Error, ErrorKind, Result};
 use super::lock::lock;
 use super::queue::Raw;
+use super::ready::Ready;
 use super::sys::aio::{Context, Event};
 
 /// Operations of all engines together: 1/16 of the usual `aio-max-nr`.
@@ -149,17 +150,17 @@ impl Shared {
 
 impl State {
     /// Sorts a completion: the member's own to `ready`, others to their mailboxes.
-    fn sort(&mut self, own: u32, event: &Event, ready: &mut VecDeque<Raw>) {
+    fn sort(&mut self, own: u32, event: &Event, ready: &mut Ready) {
         let engine = engine_of(event.data);
         if engine == own {
-            ready.push_back(raw(event));
+            ready.push(raw(event));
         } else if let Some(Some(mailbox)) = self.boxes.get_mut(engine as usize) {
             mailbox.raws.push_back(raw(event));
         }
     }
 
     /// Moves what is in the member's mailbox to `ready`.
-    fn collect(&mut self, own: u32, ready: &mut VecDeque<Raw>) {
+    fn collect(&mut self, own: u32, ready: &mut Ready) {
         if let Some(Some(mailbox)) = self.boxes.get_mut(own as usize) {
             ready.extend(mailbox.raws.drain(..));
         }
@@ -181,7 +182,7 @@ impl Member {
     }
 
     /// Moves the completions that have arrived to `ready`, without waiting.
-    pub fn take_ready(&mut self, ready: &mut VecDeque<Raw>) -> Result<()> {
+    pub fn take_ready(&mut self, ready: &mut Ready) -> Result<()> {
         let shared = self.shared;
         let mut state = lock(&shared.state);
         state.collect(self.number, ready);
@@ -207,7 +208,7 @@ impl Member {
 
     /// As [`Member::take_ready`], where the ring is not as this code knows it.
     #[cold]
-    fn poll(&mut self, state: &mut State, ready: &mut VecDeque<Raw>) -> Result<usize> {
+    fn poll(&mut self, state: &mut State, ready: &mut Ready) -> Result<usize> {
         let taken = super::io::retry(|| self.shared.context.get_events(0, &mut *self.events));
         let taken = taken.map_err(|error| Error::io("cannot take AIO completions", error))?;
         for event in &self.events[..taken] {
@@ -218,8 +219,14 @@ impl Member {
 
     /// Waits until `ready` has `min` completions (or at least one, where other
     /// engines are there too).
-    pub fn wait(&mut self, min: usize, ready: &mut VecDeque<Raw>) -> Result<()> {
+    pub fn wait(&mut self, min: usize, ready: &mut Ready) -> Result<()> {
         self.take_ready(ready)?;
+        self.wait_in_kernel(min, ready)
+    }
+
+    /// As [`Member::wait`], without a look at the ring before: what has arrived
+    /// comes from the kernel as well, so that the calls do not depend on it.
+    pub fn wait_in_kernel(&mut self, min: usize, ready: &mut Ready) -> Result<()> {
         while ready.len() < min {
             let shared = self.shared;
             let mut state = lock(&shared.state);
@@ -243,7 +250,7 @@ impl Member {
     }
 
     /// Waits in the kernel, sorts what it gets, and stops leading.
-    fn lead(&mut self, min: usize, ready: &mut VecDeque<Raw>) -> Result<()> {
+    fn lead(&mut self, min: usize, ready: &mut Ready) -> Result<()> {
         let result = self.shared.context.get_events(min, &mut *self.events);
         let mut state = lock(&self.shared.state);
         state.led = false;

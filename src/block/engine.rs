@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::align::Alignment;
-use super::error::{Error, Result};
+use super::error::{Error, ErrorKind, Result};
 use super::op::{Completion, Op};
 use super::sys::eventfd::EventFd;
 
@@ -103,6 +103,27 @@ pub trait Engine: Send {
     /// what was taken before the failure is in `out`.
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()>;
 
+    /// Submits all of `ops`, which may be none, and waits for exactly `n`
+    /// completions, which it moves to the end of `out`: with one system call
+    /// where the engine has it.
+    ///
+    /// Where `n` is all that is in flight then, neither what is executed nor
+    /// the order in `out` depends on when operations complete: nothing is
+    /// looked at before the last of them has ended. That is for who counts
+    /// instructions. [`Engine::wait`] goes on with what depends on a
+    /// completion (the write of a copy, say) while others are under way.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::submit_batch`] and, where `n` is more than would be in
+    /// flight, `InvalidInput`: nothing is submitted and `ops` is as it was.
+    /// With `ops` empty, as [`Engine::wait`].
+    fn submit_and_wait(&mut self, ops: &mut Vec<Op>, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        enough(n, self.in_flight() + ops.len())?;
+        self.submit_batch(ops)?;
+        self.wait(n, out)
+    }
+
     /// An eventfd that becomes readable when completions arrive. It tells of
     /// arrivals, not of a state: read it, then take completions until none is
     /// left. There is none before the first call.
@@ -118,6 +139,15 @@ pub trait Engine: Send {
     ///
     /// `Busy` where the engine has another one already.
     fn share_notifier(&mut self, event: &Arc<EventFd>) -> Result<()>;
+}
+
+/// Refuses to wait for more completions than there are operations.
+pub(crate) fn enough(n: usize, in_flight: usize) -> Result<()> {
+    if n <= in_flight {
+        return Ok(());
+    }
+    let message = format!("cannot wait for {n} completions of {in_flight} operations");
+    Err(Error::new(ErrorKind::InvalidInput, message))
 }
 
 impl<E: Engine + ?Sized> Engine for Box<E> {
@@ -151,6 +181,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
         (**self).wait(n, out)
+    }
+
+    fn submit_and_wait(&mut self, ops: &mut Vec<Op>, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        (**self).submit_and_wait(ops, n, out)
     }
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {

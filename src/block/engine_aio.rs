@@ -3,7 +3,6 @@
 //! Neighbours: `aio_context` is the context that all these engines share,
 //! `sys::aio` makes the calls, `queue` does the rest.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use super::error::Result;
 use super::io::{Fallocate, FileIo, zero_otherwise};
 use super::op::OpKind;
 use super::queue::{Driver, Queue, Raw, check_depth, sealed::Sealed};
+use super::ready::Ready;
 use super::sys::aio::{Controls, Target};
 use super::sys::counters::{count_read, count_written};
 use super::sys::eventfd::EventFd;
@@ -43,9 +43,12 @@ pub struct AioDriver {
     depth: u32,
     /// Attempts that the kernel has.
     in_kernel: usize,
-    ready: VecDeque<Raw>,
+    ready: Ready,
     /// Attempts in `ready` that the kernel did not signal.
     silent: bool,
+    /// Attempts are in the kernel that end by themselves. Others, with the page
+    /// cache in between, have ended when `io_submit` returns.
+    late: bool,
     event: Option<Arc<EventFd>>,
     /// The most control blocks for one `io_submit`.
     limit: usize,
@@ -87,8 +90,9 @@ impl AioDriver {
             controls: Controls::new(depth),
             depth,
             in_kernel: 0,
-            ready: VecDeque::with_capacity(depth as usize),
+            ready: Ready::with_capacity(depth as usize),
             silent: false,
+            late: false,
             event: None,
             limit: usize::MAX,
         })
@@ -117,7 +121,7 @@ impl AioDriver {
     }
 
     fn done_here(&mut self, slot: u32, result: i32) {
-        self.ready.push_back(Raw { slot, result });
+        self.ready.push(Raw { slot, result });
         self.silent = true;
     }
 
@@ -130,10 +134,25 @@ impl AioDriver {
         }
     }
 
+    /// Waits for `min` attempts in one of the member's ways.
+    fn wait_by(
+        &mut self,
+        way: impl FnOnce(&mut Member, usize, &mut Ready) -> Result<()>,
+        slab: &Slab,
+        min: usize,
+    ) -> Result<()> {
+        let min = min.min(self.ready.len() + self.in_kernel);
+        let before = self.ready.len();
+        let result = way(&mut self.member, min, &mut self.ready);
+        self.arrived(slab, before);
+        result
+    }
+
     /// Accounts for what has arrived in `ready` after the first `before`.
     fn arrived(&mut self, slab: &Slab, before: usize) {
         self.in_kernel -= self.ready.len() - before;
-        count_bytes(slab, self.ready.range(before..));
+        self.late &= self.in_kernel > 0;
+        count_bytes(slab, self.ready.after(before).iter());
     }
 }
 
@@ -145,6 +164,7 @@ impl Driver for AioDriver {
             let result = attempt(&self.file, slab, slot);
             return self.done_here(slot, result);
         }
+        self.late |= slab.kind(slot) == OpKind::Flush || !self.file.alignment().is_none();
         let target = Target {
             file: self.file.raw_fd(),
             data: self.member.address(slot),
@@ -170,18 +190,23 @@ impl Driver for AioDriver {
                 self.submit(slab)?;
             }
         }
-        Ok(self.ready.pop_front())
+        Ok(self.ready.pop())
     }
 
     fn wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
         if self.controls.waiting() > 0 {
             self.submit(slab)?;
         }
-        let min = min.min(self.ready.len() + self.in_kernel);
-        let before = self.ready.len();
-        let result = self.member.wait(min, &mut self.ready);
-        self.arrived(slab, before);
-        result
+        self.wait_by(Member::wait, slab, min)
+    }
+
+    fn submit_and_wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
+        self.submit(slab)?;
+        // What has ended for sure is in the ring, and no call is needed for it.
+        match self.late {
+            true => self.wait_by(Member::wait_in_kernel, slab, min),
+            false => self.wait_by(Member::wait, slab, min),
+        }
     }
 
     fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32 {

@@ -4,7 +4,6 @@
 //! Neighbours: `queue` does all but the calls; `io` is what they are made on,
 //! so that the same driver serves real files and files in memory.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::align::Alignment;
@@ -12,6 +11,7 @@ use super::error::Result;
 use super::io::{Fallocate, FileIo, raw_result, zero_otherwise};
 use super::op::OpKind;
 use super::queue::{Driver, Queue, Raw, check_depth, sealed::Sealed};
+use super::ready::Ready;
 use super::sys::eventfd::EventFd;
 use super::sys::file::BlockFile;
 use super::sys::slab::Slab;
@@ -35,7 +35,7 @@ impl SyncEngine {
 pub struct SyncDriver<I> {
     io: I,
     depth: u32,
-    ready: VecDeque<Raw>,
+    ready: Ready,
     event: Option<Arc<EventFd>>,
 }
 
@@ -47,7 +47,7 @@ impl<I: FileIo> SyncDriver<I> {
     /// `InvalidInput` for a depth that no queue has.
     pub fn new(io: I, depth: u32) -> Result<Self> {
         check_depth(depth)?;
-        Ok(Self { io, depth, ready: VecDeque::with_capacity(depth as usize), event: None })
+        Ok(Self { io, depth, ready: Ready::with_capacity(depth as usize), event: None })
     }
 
     /// What it does its calls on.
@@ -77,9 +77,11 @@ pub(crate) fn attempt(io: &impl FileIo, slab: &mut Slab, slot: u32) -> i32 {
 impl<I> Sealed for SyncDriver<I> {}
 
 impl<I: FileIo> Driver for SyncDriver<I> {
+    const IN_ORDER: bool = true;
+
     fn push(&mut self, slab: &mut Slab, slot: u32) {
         let result = attempt(&self.io, slab, slot);
-        self.ready.push_back(Raw { slot, result });
+        self.ready.push(Raw { slot, result });
     }
 
     fn submit(&mut self, _: &mut Slab) -> Result<()> {
@@ -90,7 +92,7 @@ impl<I: FileIo> Driver for SyncDriver<I> {
     }
 
     fn next(&mut self, _: &mut Slab) -> Result<Option<Raw>> {
-        Ok(self.ready.pop_front())
+        Ok(self.ready.pop())
     }
 
     fn wait(&mut self, _: &mut Slab, _: usize) -> Result<()> {

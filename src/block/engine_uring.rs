@@ -3,7 +3,6 @@
 //!
 //! Neighbours: `sys::uring` is the ring, `queue` does the rest.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use super::error::{Error, Result};
 use super::io::{Fallocate, FileIo, retry, zero_otherwise};
 use super::op::OpKind;
 use super::queue::{Driver, Queue, Raw, check_depth, sealed::Sealed};
+use super::ready::Ready;
 use super::sys::eventfd::EventFd;
 use super::sys::file::BlockFile;
 use super::sys::slab::Slab;
@@ -54,7 +54,7 @@ pub struct UringDriver {
     /// Attempts pushed that the ring did not complete yet.
     in_ring: usize,
     /// Attempts that have ended and were not reported.
-    ready: VecDeque<Raw>,
+    ready: Ready,
     event: Option<Arc<EventFd>>,
 }
 
@@ -72,7 +72,7 @@ impl UringDriver {
             file,
             depth,
             in_ring: 0,
-            ready: VecDeque::with_capacity(depth as usize),
+            ready: Ready::with_capacity(depth as usize),
             event: None,
         })
     }
@@ -86,7 +86,7 @@ impl UringDriver {
     }
 
     fn done_here(&mut self, slot: u32, result: i32) {
-        self.ready.push_back(Raw { slot, result });
+        self.ready.push(Raw { slot, result });
         if let Some(event) = &self.event {
             event.signal();
         }
@@ -105,9 +105,9 @@ impl UringDriver {
     /// Moves what has arrived to `ready`, which is empty.
     fn take_arrived(&mut self, slab: &Slab) {
         let ready = &mut self.ready;
-        self.ring.take(|slot, result| ready.push_back(Raw { slot, result }));
+        self.ring.take(|slot, result| ready.push(Raw { slot, result }));
         self.in_ring -= self.ready.len();
-        count_bytes(slab, self.ready.iter());
+        count_bytes(slab, self.ready.after(0).iter());
     }
 }
 
@@ -147,7 +147,7 @@ impl Driver for UringDriver {
                 self.take_arrived(slab);
             }
         }
-        Ok(self.ready.pop_front())
+        Ok(self.ready.pop())
     }
 
     fn wait(&mut self, _: &mut Slab, min: usize) -> Result<()> {
@@ -155,6 +155,11 @@ impl Driver for UringDriver {
             return Ok(());
         }
         self.enter(min.min(self.in_ring))
+    }
+
+    fn submit_and_wait(&mut self, _: &mut Slab, min: usize) -> Result<()> {
+        // The kernel also counts what has arrived and was not taken.
+        self.enter(min.saturating_sub(self.ready.len()).min(self.in_ring))
     }
 
     fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32 {

@@ -206,6 +206,17 @@ impl<D: Driver> Driver for FaultyDriver<D> {
         self.inner.wait(slab, min.min(self.with_inner))
     }
 
+    fn submit_and_wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
+        let broken = lock(&self.gate.0).broken;
+        self.let_go(slab)?;
+        // What the driver has is not waited for where there is something to report.
+        if broken || self.with_inner == 0 || !self.ready.is_empty() {
+            self.inner.submit(slab)?;
+            return self.wait(slab, min);
+        }
+        self.inner.submit_and_wait(slab, min.min(self.with_inner))
+    }
+
     fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32 {
         self.inner.zero_by_other_means(kind, offset, len)
     }

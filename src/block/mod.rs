@@ -35,6 +35,7 @@ pub mod qcow2;
 pub mod queue;
 pub mod raw;
 pub mod raw_disk;
+mod ready;
 pub mod storage;
 pub mod sys;
 mod tags;

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use super::align::Alignment;
-use super::engine::{Engine, Refused};
+use super::engine::{Engine, Refused, enough};
 use super::error::{Error, ErrorKind, Result};
 use super::op::{Completion, Op, OpKind};
 use super::sys::eventfd::EventFd;
@@ -48,6 +48,9 @@ pub(crate) mod sealed {
 /// A slot that was pushed is reported by `next` exactly once, and not before
 /// the kernel is done with its buffers.
 pub trait Driver: sealed::Sealed + Send {
+    /// Whether attempts end in the order in which they were pushed.
+    const IN_ORDER: bool = false;
+
     /// Takes the next attempt of a slot; it may run at once, or at `submit`.
     fn push(&mut self, slab: &mut Slab, slot: u32);
 
@@ -72,6 +75,18 @@ pub trait Driver: sealed::Sealed + Send {
     ///
     /// Where that cannot be waited for.
     fn wait(&mut self, slab: &mut Slab, min: usize) -> Result<()>;
+
+    /// [`Driver::submit`], then [`Driver::wait`], with one system call where there is one for both.
+    /// What this executes does not depend on what has ended meanwhile: where attempts end by
+    /// themselves, it always asks the kernel.
+    ///
+    /// # Errors
+    ///
+    /// As both.
+    fn submit_and_wait(&mut self, slab: &mut Slab, min: usize) -> Result<()> {
+        self.submit(slab)?;
+        self.wait(slab, min)
+    }
 
     /// Zeroes a range where `fallocate` has no mode for it: 0 or a negated errno.
     fn zero_by_other_means(&mut self, kind: OpKind, offset: u64, len: u64) -> i32;
@@ -185,6 +200,39 @@ impl<D: Driver> Queue<D> {
         self.pushed = true;
     }
 
+    /// Gives all of `ops` to the driver, or none.
+    fn accept(&mut self, ops: &mut Vec<Op>) -> Result<()> {
+        self.full(ops.len())?;
+        for index in 0..ops.len() {
+            if let Err(error) = self.admit(&ops[index]) {
+                for admitted in &ops[..index] {
+                    self.tags.remove(admitted.tag);
+                }
+                return Err(error);
+            }
+        }
+        for op in ops.drain(..) {
+            self.start(op);
+        }
+        Ok(())
+    }
+
+    /// Submits, waits until `left` operations are done, and keeps them as such: they are taken when
+    /// the last of them has ended. `left` says how many are missing after an error.
+    fn end_all(&mut self, left: &mut usize) -> Result<()> {
+        while *left > 0 {
+            self.pushed = false;
+            self.driver.submit_and_wait(&mut self.slab, *left)?;
+            while *left > 0
+                && let Some((slot, result)) = self.next_done()?
+            {
+                self.slab.end(slot, result);
+                *left -= 1;
+            }
+        }
+        Ok(())
+    }
+
     /// Submits; a failure is told to who next asks for completions, since the
     /// operations are accepted and stay in flight.
     fn submit_pushed(&mut self) {
@@ -277,18 +325,7 @@ impl<D: Driver> Engine for Queue<D> {
     }
 
     fn submit_batch(&mut self, ops: &mut Vec<Op>) -> Result<()> {
-        self.full(ops.len())?;
-        for index in 0..ops.len() {
-            if let Err(error) = self.admit(&ops[index]) {
-                for admitted in &ops[..index] {
-                    self.tags.remove(admitted.tag);
-                }
-                return Err(error);
-            }
-        }
-        for op in ops.drain(..) {
-            self.start(op);
-        }
+        self.accept(ops)?;
         self.submit_pushed();
         Ok(())
     }
@@ -312,13 +349,7 @@ impl<D: Driver> Engine for Queue<D> {
     }
 
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
-        let in_flight = self.in_flight();
-        if n > in_flight {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("cannot wait for {n} completions of {in_flight} operations"),
-            ));
-        }
+        enough(n, self.in_flight())?;
         let mut left = n;
         while left > 0 {
             left -= self.reap_many(out, left)?;
@@ -327,6 +358,25 @@ impl<D: Driver> Engine for Queue<D> {
             }
         }
         Ok(())
+    }
+
+    fn submit_and_wait(&mut self, ops: &mut Vec<Op>, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        enough(n, self.in_flight() + ops.len())?;
+        self.accept(ops)?;
+        // What could not be submitted before is submitted now, or fails again.
+        self.failed = None;
+        if n == 0 || D::IN_ORDER {
+            self.submit_pushed();
+            return self.wait(n, out);
+        }
+        let mut left = n;
+        let result = self.end_all(&mut left);
+        let Self { slab, tags, .. } = self;
+        slab.take_ended(n - left, |done| {
+            tags.remove(done.tag);
+            out.push(done);
+        });
+        result
     }
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::align::Alignment;
 use super::disk_jobs::{Job, Jobs, Next};
-use super::engine::{Engine, Refused};
+use super::engine::{Engine, Refused, enough};
 use super::error::{Error, ErrorKind, Result};
 use super::io::{FileIo, retry};
 use super::op::{Completion, Op, OpKind};
@@ -120,17 +120,42 @@ impl<E: Engine> RawDisk<E> {
 
     /// Starts every job that can start, with one submission.
     fn start_jobs(&mut self) {
+        self.gather();
+        if let Err(error) = self.engine.submit_batch(&mut self.batch) {
+            self.give_up_batch(&error);
+        }
+    }
+
+    /// Puts what can start into the batch.
+    fn gather(&mut self) {
         while let Some((number, next)) = self.jobs.start_next() {
             self.go_on(number, next);
         }
-        if let Err(error) = self.engine.submit_batch(&mut self.batch) {
-            // Tags are our own and there is room, so this does not happen.
-            let errno = error.errno().unwrap_or(libc::EIO);
-            for op in std::mem::take(&mut self.batch) {
-                let number = op.tag as usize;
-                self.finish(number, (-errno).into(), Some(op));
+    }
+
+    /// Tags are our own and there is room, so a batch is not refused.
+    #[cold]
+    fn give_up_batch(&mut self, error: &Error) {
+        let errno = error.errno().unwrap_or(libc::EIO);
+        for op in std::mem::take(&mut self.batch) {
+            let number = op.tag as usize;
+            self.finish(number, (-errno).into(), Some(op));
+        }
+    }
+
+    /// Starts what can start, and waits for as much of it as `left` requests need at least.
+    fn round(&mut self, left: usize) -> Result<()> {
+        self.gather();
+        // What failed before it started is done as well.
+        let wanted = left.saturating_sub(self.done.len()).min(self.engine.in_flight() + self.batch.len());
+        match self.engine.submit_and_wait(&mut self.batch, wanted, &mut self.arrived) {
+            Err(error) if !self.batch.is_empty() => self.give_up_batch(&error),
+            result => {
+                self.look();
+                return result;
             }
         }
+        Ok(())
     }
 
     fn go_on(&mut self, number: usize, next: Next) {
@@ -162,7 +187,7 @@ impl<E: Engine> RawDisk<E> {
     }
 
     /// Looks at what the engine completed.
-    fn settle(&mut self) {
+    fn look(&mut self) {
         let mut arrived = std::mem::take(&mut self.arrived);
         for completion in arrived.drain(..) {
             let number = completion.tag as usize;
@@ -170,7 +195,19 @@ impl<E: Engine> RawDisk<E> {
             self.go_on(number, next);
         }
         self.arrived = arrived;
+    }
+
+    /// Looks at what the engine completed, and starts what that lets start.
+    fn settle(&mut self) {
+        self.look();
         self.start_jobs();
+    }
+
+    /// Moves up to `max` completions to the end of `out`; returns how many.
+    fn hand_out(&mut self, out: &mut Vec<Completion>, max: usize) -> usize {
+        let count = self.done.len().min(max);
+        out.extend(self.done.drain(..count));
+        count
     }
 
     /// Takes what the engine has completed, until nothing comes of it at once.
@@ -241,21 +278,14 @@ impl<E: Engine> Engine for RawDisk<E> {
             return self.engine.reap_many(out, max);
         }
         self.progress()?;
-        let count = self.done.len().min(max);
-        out.extend(self.done.drain(..count));
-        Ok(count)
+        Ok(self.hand_out(out, max))
     }
 
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
         if self.passes() {
             return self.engine.wait(n, out);
         }
-        if n > self.in_flight() {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("cannot wait for {n} completions of {} operations", self.in_flight()),
-            ));
-        }
+        enough(n, self.in_flight())?;
         let mut left = n;
         loop {
             left -= self.reap_many(out, left)?;
@@ -265,6 +295,27 @@ impl<E: Engine> Engine for RawDisk<E> {
             self.engine.wait(1, &mut self.arrived)?;
             self.settle();
         }
+    }
+
+    fn submit_and_wait(&mut self, ops: &mut Vec<Op>, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        enough(n, self.in_flight() + ops.len())?;
+        self.admit(ops)?;
+        if self.passes() {
+            return self.engine.submit_and_wait(ops, n, out);
+        }
+        for op in ops.drain(..) {
+            self.jobs.add(op);
+        }
+        let mut left = n - self.hand_out(out, n);
+        while left > 0 {
+            let result = self.round(left);
+            left -= self.hand_out(out, left);
+            result?;
+        }
+        if self.jobs.len() > 0 {
+            self.start_jobs();
+        }
+        Ok(())
     }
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {

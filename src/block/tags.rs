@@ -1,11 +1,17 @@
 //! The set of tags in flight: found, added and removed without an allocation
-//! and in the same order every time (no random hash seed).
+//! and in the same order every time (no random hash seed). Small tags, which
+//! most callers use, are a bit each.
 //!
 //! Neighbours: `queue` refuses duplicates with it.
 
-/// A set of at most `capacity` numbers, open addressing with linear probing.
+/// Tags below so many times the capacity are small.
+const SMALL: usize = 4;
+
+/// A set of at most `capacity` numbers. Those that are not small are in a table with open addressing
+/// and linear probing.
 #[derive(Debug)]
 pub(crate) struct Tags {
+    small: Box<[u64]>,
     /// The numbers, each beside whether the place is taken.
     places: Box<[(u64, bool)]>,
     shift: u32,
@@ -16,9 +22,17 @@ impl Tags {
     pub fn new(capacity: usize) -> Self {
         let places = capacity.saturating_mul(4).next_power_of_two().max(4);
         Self {
+            small: vec![0; capacity.saturating_mul(SMALL).div_ceil(u64::BITS as usize)].into_boxed_slice(),
             places: vec![(0, false); places].into_boxed_slice(),
             shift: u64::BITS - places.trailing_zeros(),
         }
+    }
+
+    /// The word with the bit of a small tag, and the bit.
+    #[inline]
+    fn small(&mut self, tag: u64) -> Option<(&mut u64, u64)> {
+        let word = usize::try_from(tag / u64::from(u64::BITS)).ok()?;
+        self.small.get_mut(word).map(|word| (word, 1 << (tag % u64::from(u64::BITS))))
     }
 
     /// Where a search for `tag` starts: Fibonacci hashing, which spreads tags
@@ -50,6 +64,11 @@ impl Tags {
     /// Adds `tag`; `false` where it is there already. The caller keeps to the capacity.
     #[inline]
     pub fn insert(&mut self, tag: u64) -> bool {
+        if let Some((word, bit)) = self.small(tag) {
+            let is_new = *word & bit == 0;
+            *word |= bit;
+            return is_new;
+        }
         let (place, found) = self.find(tag);
         self.places[place] = (tag, true);
         !found
@@ -58,6 +77,13 @@ impl Tags {
     /// Removes `tag`, and closes the gap so that later searches need no tombstone.
     #[inline]
     pub fn remove(&mut self, tag: u64) {
+        match self.small(tag) {
+            Some((word, bit)) => *word &= !bit,
+            None => self.remove_large(tag),
+        }
+    }
+
+    fn remove_large(&mut self, tag: u64) {
         let (mut gap, found) = self.find(tag);
         if !found {
             return;
@@ -89,17 +115,19 @@ mod tests {
             let (mut tags, mut model) = (Tags::new(16), BTreeSet::new());
             for (add, tag) in steps {
                 // Multiples that collide: the top bits of the product decide.
-                let tag = tag << 58 | tag;
+                // The others are small, up to the last bit of the words, and just beyond.
+                let tag = if tag % 2 == 0 { tag << 58 | tag } else { tag * 2 };
                 if add && model.len() < 16 {
                     prop_assert_eq!(tags.insert(tag), model.insert(tag));
                 } else {
                     tags.remove(tag);
                     model.remove(&tag);
                 }
-                let taken = tags.places.iter().filter(|place| place.1).count();
+                let small: u32 = tags.small.iter().map(|word| word.count_ones()).sum();
+                let taken = tags.places.iter().filter(|place| place.1).count() + small as usize;
                 prop_assert_eq!(taken, model.len());
                 for &tag in &model {
-                    prop_assert!(tags.find(tag).1);
+                    prop_assert!(!tags.insert(tag), "it is there");
                 }
             }
         }

@@ -18,6 +18,6 @@ pub use process::{
     die_with_parent, end_descendants, hold_exit, is_exit_held, kill_group, leave, parent, processors,
     replace_self, restart_with, self_path, set_temp_dir,
 };
-pub use run_folder::RunFolder;
+pub use run_folder::{RUN_PREFIX, RunFolder, RunLink, is_run_folder};
 pub use signals::{name, watch};
-pub use space::free_bytes;
+pub use space::{free_bytes, takes_programs};

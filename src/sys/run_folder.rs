@@ -1,19 +1,23 @@
 //! A folder that goes away with its process, or with the next one of its kind
 //! when a process was killed: a lock in it says whether somebody still lives.
+//! And links to it, which go away in the same way.
 //!
-//! Neighbours: `trial` keeps the files of bodies in one, `measure::valgrind`
-//! those of measured children in another; `lock` is the lock.
+//! Neighbours: `trial` makes one for a run, with the files of bodies in it, and
+//! `measure::valgrind` puts those of measured children there; `lock` is the lock.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use tempfile::TempDir;
+use tempfile::{TempDir, TempPath};
 
 use super::lock::{Held, Lock};
 
+/// What the names of the folders of runs begin with.
+pub const RUN_PREFIX: &str = "wallgrind-run-";
 /// The lock file in a folder, held as long as its process lives.
 const LOCK: &str = ".lock";
 /// Random letters and digits behind the prefix of a name.
@@ -64,6 +68,39 @@ impl RunFolder {
     }
 }
 
+/// A second name for a folder, in another place. Dropping it removes it.
+#[derive(Debug)]
+pub struct RunLink(TempPath);
+
+impl RunLink {
+    /// Makes a link `prefix` + eight letters and digits to `folder` in `parent`, and removes those of
+    /// the same prefix and owner that lead to folders of killed processes, with these folders.
+    ///
+    /// # Errors
+    /// `parent` is no folder, or cannot be written.
+    pub fn make_in(parent: &Path, prefix: &str, folder: &Path) -> io::Result<Self> {
+        let link = tempfile::Builder::new()
+            .prefix(prefix)
+            .rand_bytes(RANDOM)
+            .make_in(parent, |path| symlink(folder, path))?
+            .into_temp_path();
+        let owner = link.symlink_metadata()?.uid();
+        sweep(parent, prefix, owner);
+        Ok(Self(link))
+    }
+
+    /// The link.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Whether `folder` is one that [`RunFolder::make_in`] has made with this prefix.
+pub fn is_run_folder(folder: &Path, prefix: &str) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| is_our_name(name, prefix)) && folder.join(LOCK).is_file()
+}
+
 impl Drop for RunFolder {
     fn drop(&mut self) {
         // A thread of a body may be writing still; what cannot be removed is
@@ -89,11 +126,33 @@ fn lock(folder: &Path) -> io::Result<Option<Held>> {
 fn sweep(parent: &Path, prefix: &str, owner: u32) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_str().is_some_and(|name| is_our_name(name, prefix));
-        // Of the entry itself: a link is never followed.
-        let folder = entry.metadata().ok().filter(|data| data.is_dir() && data.uid() == owner);
-        if let (true, Some(data)) = (ours, folder) {
-            remove_if_abandoned(&entry.path(), &data);
+        // Of the entry itself, not of what a link leads to.
+        let data = entry.metadata().ok().filter(|data| data.uid() == owner);
+        match data.filter(|_| ours) {
+            Some(data) if data.is_dir() => remove_if_abandoned(&entry.path(), &data),
+            Some(data) if data.is_symlink() => remove_link_if_abandoned(&entry.path(), prefix, owner),
+            _ => {}
         }
+    }
+}
+
+/// Removes a link to a folder of a process that was killed, with the folder.
+/// A link to anything else than such a folder is somebody else's.
+fn remove_link_if_abandoned(link: &Path, prefix: &str, owner: u32) {
+    let Ok(folder) = fs::read_link(link) else { return };
+    let name = folder.file_name().and_then(|name| name.to_str());
+    if !name.is_some_and(|name| is_our_name(name, prefix)) {
+        return;
+    }
+    let data = |folder: &Path| fs::symlink_metadata(folder);
+    if let Ok(data) = data(&folder)
+        && data.is_dir()
+        && data.uid() == owner
+    {
+        remove_if_abandoned(&folder, &data);
+    }
+    if data(&folder).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let _ = fs::remove_file(link);
     }
 }
 
@@ -184,6 +243,31 @@ mod tests {
         File::open(&unlocked).and_then(|folder| folder.set_modified(long_ago)).expect("its time");
         make(parent.path());
         assert!(!unlocked.exists());
+    }
+
+    #[test]
+    fn links_go_with_the_folders_of_killed_processes() {
+        let [short, long] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let alive = make(long.path());
+        let link = |folder: &Path| RunLink::make_in(short.path(), PREFIX, folder).expect("a link");
+        let kept = link(alive.path());
+        assert!(is_run_folder(kept.path(), PREFIX) && is_run_folder(alive.path(), PREFIX));
+        assert!(!is_run_folder(long.path(), PREFIX));
+        let killed = left(long.path(), &format!("{PREFIX}killed00"));
+        let gone = long.path().join(format!("{PREFIX}gone0000"));
+        let other = left(long.path(), "other-killed00");
+        let names = ["left0000", "dangling", "others00"].map(|n| short.path().join(format!("{PREFIX}{n}")));
+        for (folder, name) in [&killed, &gone, &other].into_iter().zip(&names) {
+            symlink(folder, name).expect("a link");
+        }
+        let next = link(alive.path());
+        assert!(!killed.exists(), "found by the link to it");
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        assert_eq!(names.each_ref().map(|name| is_there(name)), [false, false, true]);
+        assert!(other.exists() && alive.path().exists() && is_there(kept.path()));
+        let path = next.path().to_path_buf();
+        drop(next);
+        assert!(!is_there(&path) && alive.path().exists());
     }
 
     #[test]

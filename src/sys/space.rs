@@ -1,6 +1,7 @@
-//! How much room a file system has left.
+//! What a file system has left and allows.
 //!
-//! Neighbours: `trial::scratch` asks before a run begins.
+//! Neighbours: `trial::scratch` asks for room before a run begins,
+//! `measure::valgrind` where the measured program can be.
 
 use std::ffi::CString;
 use std::io;
@@ -13,6 +14,20 @@ use std::path::Path;
 /// # Errors
 /// The path does not exist, or the system refuses.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let found = ask(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Whether programs on the file system of `path` can be executed (not `noexec`).
+pub fn takes_programs(path: &Path) -> bool {
+    ask(path).is_ok_and(|found| allows_programs(found.f_flag))
+}
+
+fn allows_programs(flags: libc::c_ulong) -> bool {
+    flags & libc::ST_NOEXEC == 0
+}
+
+fn ask(path: &Path) -> io::Result<libc::statvfs> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut found = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: the path ends with a zero, and `found` is valid for writes of a statvfs.
@@ -20,8 +35,7 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call succeeded and so has filled it in.
-    let found = unsafe { found.assume_init() };
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    Ok(unsafe { found.assume_init() })
 }
 
 #[cfg(test)]
@@ -35,5 +49,12 @@ mod tests {
         assert_eq!(free_bytes(Path::new("/proc")).ok(), Some(0));
         assert!(free_bytes(&folder.path().join("none")).is_err());
         assert!(free_bytes(Path::new("a\0b")).is_err());
+        assert!(takes_programs(folder.path()) && !takes_programs(&folder.path().join("none")));
+    }
+
+    #[test]
+    fn a_mount_may_forbid_programs() {
+        assert!(allows_programs(0) && allows_programs(libc::ST_NOSUID | libc::ST_NODEV));
+        assert!(!allows_programs(libc::ST_NOEXEC) && !allows_programs(libc::ST_NOSUID | libc::ST_NOEXEC));
     }
 }

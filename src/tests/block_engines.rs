@@ -23,6 +23,8 @@ mod qcow2_disks;
 mod stores;
 #[path = "block_engines/subject.rs"]
 mod subject;
+#[path = "block_engines/together.rs"]
+mod together;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,8 @@ fn main() -> ExitCode {
     list.extend(trials(limits::CONTRACTS, &plain));
     list.extend(trials(faults::CONTRACTS, &faulty));
     list.extend(trials(lifetimes::CONTRACTS, &faulty));
+    list.extend(trials(together::CONTRACTS, &plain));
+    list.extend(trials(together::CONTRACTS, &faulty));
     list.extend(trials(disks::CONTRACTS, &faulty));
     list.extend(trials(qcow2_disks::CONTRACTS, &faulty));
     list.extend(trials(stores::CONTRACTS, &stores::Store::all()));

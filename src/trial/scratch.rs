@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 use crate::scenario::Scenario;
-use crate::sys::{self, RunFolder};
-
-const PREFIX: &str = "wallgrind-run-";
+use crate::sys::{self, RUN_PREFIX, RunFolder};
 
 /// The way out of whatever is wrong with the folder.
 const HINT: &str =
@@ -34,7 +32,7 @@ impl Scratch {
     pub fn make(parent: &Path) -> Result<Self> {
         let original = std::env::var_os("TMPDIR");
         // Whatever a body makes its working directory, the path must still hold.
-        let made = parent.canonicalize().and_then(|parent| RunFolder::make_in(&parent, PREFIX));
+        let made = parent.canonicalize().and_then(|parent| RunFolder::make_in(&parent, RUN_PREFIX));
         let folder = made.map_err(|error| {
             Error::new(Kind::Io, format!("no scratch folder can be made in {}", parent.display()))
                 .source(error)

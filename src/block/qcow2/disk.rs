@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::align::Alignment;
 use super::super::buf::BufPool;
-use super::super::engine::{Engine, Refused};
+use super::super::engine::{Engine, Refused, enough};
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::op::{Completion, Op, OpKind};
 use super::super::sys::eventfd::EventFd;
@@ -237,13 +237,18 @@ impl<E: Engine> QcowDisk<E> {
         }
     }
 
+    /// Looks at what the engines completed.
+    fn look(&mut self) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        arrived.drain(..).for_each(|completion| self.settle_one(completion));
+        self.arrived = arrived;
+        self.start_waiting();
+    }
+
     /// Looks at what the engines completed, and starts what that lets start.
     fn settle(&mut self) {
         loop {
-            let mut arrived = std::mem::take(&mut self.arrived);
-            arrived.drain(..).for_each(|completion| self.settle_one(completion));
-            self.arrived = arrived;
-            self.start_waiting();
+            self.look();
             self.send();
             // Only what an engine refused is there already.
             if self.arrived.is_empty() {
@@ -282,6 +287,30 @@ impl<E: Engine> QcowDisk<E> {
             _ => self.data.engine.wait(least.saturating_sub(below).clamp(1, data), &mut self.arrived),
         };
         self.settle();
+        result
+    }
+
+    /// Hands operations to the engines and waits until those are done that `wanted` requests need:
+    /// where that is all requests, all operations. What they let start is for the next round.
+    fn round(&mut self, wanted: usize) -> Result<()> {
+        let all = wanted == self.jobs.len();
+        let below = self.below.as_ref().map_or(0, Port::waited_for);
+        if self.data.waited_for() + below == 0 {
+            return self.sleep_for_others();
+        }
+        if below > 0 && !all {
+            self.settle();
+            return if self.done.is_empty() { self.sleep(wanted) } else { Ok(()) };
+        }
+        if let Some(port) = &mut self.below {
+            port.send(&mut self.arrived);
+        }
+        let least = if all { usize::MAX } else { wanted.saturating_sub(self.waiting.len()).max(1) };
+        let mut result = self.data.send_and_wait(least, &mut self.arrived);
+        if let (Some(port), true) = (&mut self.below, result.is_ok()) {
+            result = port.send_and_wait(usize::MAX, &mut self.arrived);
+        }
+        self.look();
         result
     }
 
@@ -353,12 +382,7 @@ impl<E: Engine> Engine for QcowDisk<E> {
     }
 
     fn wait(&mut self, n: usize, out: &mut Vec<Completion>) -> Result<()> {
-        if n > self.in_flight() {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("cannot wait for {n} completions of {} operations", self.in_flight()),
-            ));
-        }
+        enough(n, self.in_flight())?;
         let mut left = n;
         loop {
             left -= self.reap_many(out, left)?;
@@ -371,6 +395,26 @@ impl<E: Engine> Engine for QcowDisk<E> {
                 return Err(error);
             }
         }
+    }
+
+    fn submit_and_wait(&mut self, ops: &mut Vec<Op>, n: usize, out: &mut Vec<Completion>) -> Result<()> {
+        enough(n, self.in_flight() + ops.len())?;
+        self.admit(ops)?;
+        ops.drain(..).for_each(|op| self.add(op));
+        self.start_waiting();
+        let mut left = n - self.hand_out(out, n);
+        while left > 0 {
+            let result = self.round(left);
+            left -= self.hand_out(out, left);
+            result?;
+        }
+        if self.in_flight() > 0 {
+            self.send();
+            if let Some(event) = self.event.as_ref().filter(|_| !self.done.is_empty()) {
+                event.signal();
+            }
+        }
+        Ok(())
     }
 
     /// Signalled by the engines and, for what completes without them, by the disk. It also becomes

@@ -32,6 +32,11 @@ impl<E: Engine> Port<E> {
         self.outbox.push(op);
     }
 
+    /// Operations that the engine has, or is to get.
+    pub fn waited_for(&self) -> usize {
+        self.engine.in_flight() + self.outbox.len()
+    }
+
     /// Operations that the engine has.
     pub fn in_flight(&self) -> usize {
         self.engine.in_flight()
@@ -52,6 +57,27 @@ impl<E: Engine> Port<E> {
         };
         if sent.is_err() {
             self.send_one_by_one(failed);
+        }
+    }
+
+    /// [`Self::send`], and waits for `least` operations, or for all where fewer are in flight then.
+    /// Nothing is waited for where the engine refuses something.
+    pub fn send_and_wait(&mut self, least: usize, out: &mut Vec<Completion>) -> Result<()> {
+        let in_flight = self.engine.in_flight();
+        let room = self.engine.depth() - in_flight;
+        let ops = if self.outbox.len() <= room {
+            &mut self.outbox
+        } else {
+            self.batch.extend(self.outbox.drain(..room));
+            &mut self.batch
+        };
+        let wanted = least.min(in_flight + ops.len());
+        match self.engine.submit_and_wait(ops, wanted, out) {
+            Err(_) if !ops.is_empty() => {
+                self.send_one_by_one(out);
+                Ok(())
+            }
+            result => result,
         }
     }
 

@@ -25,6 +25,8 @@ enum Owner {
     Queue,
     /// The driver's, so possibly the kernel's.
     Driver,
+    /// The queue's, and done: only to be taken.
+    Ended,
 }
 
 /// One operation, in cache lines of its own.
@@ -39,6 +41,8 @@ struct Slot {
     done: u64,
     /// The most that the next attempt may transfer.
     limit: u64,
+    /// Where it is done: bytes, or a negated errno.
+    result: i64,
     bufs: Buffers,
     /// The rest of the buffers, as the kernel wants it.
     iovs: Vec<libc::iovec>,
@@ -106,6 +110,7 @@ impl Slab {
             len: 0,
             done: 0,
             limit: u64::MAX,
+            result: 0,
             bufs: Buffers::None,
             iovs: Vec::with_capacity(1),
         };
@@ -243,16 +248,34 @@ impl Slab {
     /// Takes an operation out, with the result of [`Step::Finished`].
     #[inline]
     pub(crate) fn take(&mut self, number: u32, result: i64) -> Completion {
-        let slot = &mut self.slots[number as usize];
-        slot.owner = Owner::Nobody;
         self.free.push(number);
-        Completion {
-            kind: slot.kind,
-            tag: slot.tag,
-            offset: slot.offset,
-            result,
-            bufs: std::mem::take(&mut slot.bufs),
+        self.slots[number as usize].complete(result)
+    }
+
+    /// Keeps an operation with the result of [`Step::Finished`], for [`Slab::take_ended`].
+    #[inline]
+    pub(crate) fn end(&mut self, number: u32, result: i64) {
+        let slot = &mut self.slots[number as usize];
+        slot.owner = Owner::Ended;
+        slot.result = result;
+    }
+
+    /// Takes out the `count` operations that have ended, by their slots, which does not depend on
+    /// the order in which they ended. The slots are then free in the order in which they were
+    /// reserved, so that the next operations get the same ones in the same order.
+    pub(crate) fn take_ended(&mut self, count: usize, mut each: impl FnMut(Completion)) {
+        let (free, mut left) = (self.free.len(), count);
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            if left == 0 {
+                break;
+            }
+            if slot.owner == Owner::Ended {
+                each(slot.complete(slot.result));
+                self.free.push(number as u32);
+                left -= 1;
+            }
         }
+        self.free[free..].reverse();
     }
 }
 
@@ -265,6 +288,19 @@ impl Drop for Slab {
 }
 
 impl Slot {
+    /// Its operation, done; the slot is nobody's then.
+    #[inline]
+    fn complete(&mut self, result: i64) -> Completion {
+        self.owner = Owner::Nobody;
+        Completion {
+            kind: self.kind,
+            tag: self.tag,
+            offset: self.offset,
+            result,
+            bufs: std::mem::take(&mut self.bufs),
+        }
+    }
+
     /// Puts what is left, up to the limit, into `iovs`.
     #[inline]
     fn list_rest(&mut self) {

@@ -278,23 +278,9 @@ impl Case {
         (count, self.walks.iter().filter(moves).map(|walk| walk.count * walk.len).sum())
     }
 
-    /// Why the instruction counts of this case differ from run to run, if they do.
-    ///
-    /// Buffered AIO completes inside `io_submit`, and so do buffered reads of cached data over
-    /// io_uring inside `io_uring_enter`; past the page cache, and where the kernel gives work to its
-    /// own threads, completions arrive while others are being taken.
+    /// Why the instruction counts of this case differ from run to run with any subject, if they do.
     pub fn varies(&self) -> Option<&'static str> {
-        if matches!(self.way, Way::Threads(_)) {
-            return Some("threads take turns as the system lets them");
-        }
-        let waits = match (self.setting.io, self.setting.cache) {
-            (Io::Sync, _) => false,
-            (_, PageCache::Direct) => true,
-            (Io::Aio, _) => false,
-            (Io::Uring, PageCache::Cold) => true,
-            (Io::Uring, _) => self.setting.writable,
-        };
-        waits.then_some("how many completions have arrived when they are looked for is the kernel's affair")
+        matches!(self.way, Way::Threads(_)).then_some("threads take turns as the system lets them")
     }
 
     /// Whether the image is raw.
@@ -325,21 +311,6 @@ mod tests {
         assert_eq!(distinct.len(), 64);
         assert!(distinct.iter().all(|offset| offset % 4096 == 0 && offset / 4096 < 2048));
         assert_eq!(offsets(shuffled), offsets(shuffled));
-    }
-
-    #[test]
-    fn counts_vary_where_the_kernel_works_meanwhile() {
-        let walk = Walk::along(Action::Read, 4, 4096);
-        let case =
-            |io, cache| Case::read(Recipe::raw(1 << 20), walk).queued(io, 4, Way::Batches(4)).cache(cache);
-        assert!(case(Io::Sync, PageCache::Direct).varies().is_none());
-        assert!(case(Io::Aio, PageCache::Warm).varies().is_none());
-        assert!(case(Io::Uring, PageCache::Warm).varies().is_none());
-        assert!(case(Io::Aio, PageCache::Direct).varies().is_some());
-        assert!(case(Io::Uring, PageCache::Cold).varies().is_some());
-        let write = Case::change(Recipe::raw(1 << 20), walk);
-        assert!(write.clone().queued(Io::Uring, 4, Way::Batches(4)).varies().is_some());
-        assert!(write.varies().is_none());
     }
 
     #[test]

@@ -32,6 +32,12 @@ impl Subject for Ours {
         Ok(())
     }
 
+    /// Never: a batch is waited for as a whole, in the kernel, and taken in the order of its slots,
+    /// whenever its operations ended.
+    fn counts_vary(&self, _: &Setting) -> Option<String> {
+        None
+    }
+
     fn gauges(&self) -> Option<Box<dyn Gauges>> {
         Some(Box::new(Calls))
     }
@@ -212,6 +218,15 @@ impl<E: Engine> Disk for Queued<E> {
 
     fn complete(&mut self, wanted: usize, done: &mut Vec<Completion>) -> Result<()> {
         Ok(self.engine.wait(wanted - done.len(), done)?)
+    }
+
+    fn submit_and_complete(
+        &mut self,
+        ops: &mut Vec<Op>,
+        wanted: usize,
+        done: &mut Vec<Completion>,
+    ) -> Result<()> {
+        Ok(self.engine.submit_and_wait(ops, wanted - done.len(), done)?)
     }
 
     fn prepare_to_settle(&mut self) -> Result<()> {

@@ -67,7 +67,8 @@ fn add(suite: &mut Suite, name: String, subject: &Arc<dyn Subject>, case: Case, 
     if let Way::Threads(threads) = case.way {
         scenario.param("threads", threads);
     }
-    if let Some(reason) = case.varies() {
+    let varies = case.varies().map(str::to_owned).or_else(|| subject.counts_vary(&setting));
+    if let Some(reason) = varies {
         scenario.param("counts", "vary").counts_vary(reason);
     }
     needs::state(scenario, &case);
@@ -80,7 +81,10 @@ fn add(suite: &mut Suite, name: String, subject: &Arc<dyn Subject>, case: Case, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::families::block::subject::{Disk, Feature, Setting};
+    use crate::scenario::Scenario;
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn names_are_valid_and_the_forty_are_among_them() {
@@ -91,5 +95,38 @@ mod tests {
         for (ours, _) in reference::reference_names() {
             assert!(names.contains(ours.as_str()), "{ours}");
         }
+    }
+
+    /// Ours are marked where threads take turns; others' with queues as well, where they do not say better.
+    #[test]
+    fn counts_vary_with_threads_and_with_queues_of_others() {
+        struct Other;
+        impl Subject for Other {
+            fn name(&self) -> &str {
+                "other"
+            }
+
+            fn supports(&self, _: &Setting, _: Feature) -> Result<(), String> {
+                Ok(())
+            }
+
+            fn open(&self, _: &Path, _: &Setting) -> anyhow::Result<Box<dyn Disk>> {
+                anyhow::bail!("nothing is opened here")
+            }
+        }
+        let mut suite = Suite::new();
+        register(&mut suite);
+        register_for(&mut suite, Other);
+        let all = suite.finish().expect("a valid suite");
+        let param =
+            |s: &Scenario, key: &str| s.params_stated().iter().find(|p| p.0 == key).map(|p| p.1.clone());
+        for scenario in &all {
+            let threads = param(scenario, "threads").is_some();
+            let queue = param(scenario, "engine").as_deref() != Some("sync");
+            let other = param(scenario, "subject").as_deref() == Some("other");
+            let marked = param(scenario, "counts").is_some();
+            assert_eq!(marked, threads || (other && queue), "{}", scenario.id());
+        }
+        assert_eq!(all.iter().filter(|s| param(s, "threads").is_some()).count(), 12);
     }
 }

@@ -127,6 +127,13 @@ pub trait Subject: Send + Sync {
     /// Why it cannot, as it shall be reported.
     fn supports(&self, setting: &Setting, feature: Feature) -> Result<(), String>;
 
+    /// Why the instruction counts of a setting differ from run to run, if they do. Over a queue they
+    /// do, unless [`Disk::submit_and_complete`] is made for equal ones.
+    fn counts_vary(&self, setting: &Setting) -> Option<String> {
+        let reason = "how many completions have arrived when they are looked for is the kernel's affair";
+        (setting.io != Io::Sync).then(|| reason.to_owned())
+    }
+
     /// Counters of what it asks of the kernel, to be read around each region; none where it does
     /// not count.
     fn gauges(&self) -> Option<Box<dyn Gauges>> {
@@ -210,6 +217,22 @@ pub trait Disk {
     fn complete(&mut self, wanted: usize, done: &mut Vec<Completion>) -> Result<()> {
         ensure!(done.len() >= wanted, "{} of {wanted} operations were completed", done.len());
         Ok(())
+    }
+
+    /// [`Disk::submit`], then [`Disk::complete`]. An engine that has one call for both does it here, and
+    /// best one whose executed instructions do not depend on when operations end: then its instruction
+    /// counts are the same in every run.
+    ///
+    /// # Errors
+    /// As both.
+    fn submit_and_complete(
+        &mut self,
+        ops: &mut Vec<Op>,
+        wanted: usize,
+        done: &mut Vec<Completion>,
+    ) -> Result<()> {
+        self.submit(ops, done)?;
+        self.complete(wanted, done)
     }
 
     /// Readies the disk for [`Disk::settle`]; called before anything is submitted.

@@ -134,9 +134,8 @@ impl Queue {
                 }
             } else {
                 batch.iter().for_each(|op| ops.start(op.tag() as usize));
-                disk.submit(batch, &mut self.done)?;
             }
-            disk.complete(wanted, &mut self.done)?;
+            disk.submit_and_complete(batch, wanted, &mut self.done)?;
             self.done[before..].iter().for_each(|done| ops.done(done.tag() as usize));
         }
         // Where all was submitted before, taking it is what is left.

@@ -74,10 +74,8 @@ impl Bench {
     /// Starts it; its standard error is read line by line.
     pub fn start(&self, argv: &str, env: &[(&str, &str)]) -> Running {
         let mut command = self.command(argv);
-        command.envs(env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the bench target");
-        let err = BufReader::new(child.stderr.take().expect("standard error"));
-        Running { child, err }
+        command.envs(env.iter().copied());
+        Running::start(command)
     }
 
     /// All records of the only run in the folder, by name.
@@ -159,6 +157,13 @@ impl Drop for Running {
 }
 
 impl Running {
+    pub fn start(mut command: Command) -> Self {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the bench target");
+        let err = BufReader::new(child.stderr.take().expect("standard error"));
+        Self { child, err }
+    }
+
     /// Reads standard error up to a line with `text`, and gives the line.
     pub fn wait_for(&mut self, text: &str) -> String {
         let mut seen = String::new();
@@ -175,10 +180,16 @@ impl Running {
 
     /// Sends a signal.
     pub fn signal(&self, signal: i32) {
-        let status = Command::new("kill")
-            .args([format!("-{signal}"), self.child.id().to_string()])
-            .status()
-            .expect("kill");
+        Self::signal_to(signal, &self.child.id().to_string());
+    }
+
+    /// Sends a signal to its process group, where it leads one.
+    pub fn signal_group(&self, signal: i32) {
+        Self::signal_to(signal, &format!("-{}", self.child.id()));
+    }
+
+    fn signal_to(signal: i32, whom: &str) {
+        let status = Command::new("kill").args([&format!("-{signal}"), "--", whom]).status().expect("kill");
         assert!(status.success());
     }
 

@@ -4,11 +4,13 @@
 //! Neighbours: `more` has the bodies.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use wallgrind::store::{Record, Status};
 
-use crate::bench::{Bench, Ran};
+use crate::bench::{Bench, Ran, Running};
 use crate::more;
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
@@ -18,6 +20,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
             ("files_are_where_they_were_wanted", false, where_wanted),
             ("nothing_is_left_however_a_run_ends", false, nothing_left),
             ("a_killed_run_leaves_one_folder_and_the_next_one_removes_it", false, killed),
+            ("a_run_killed_under_valgrind_leaves_one_folder_too", true, killed_under_valgrind),
             ("a_run_without_room_or_folder_does_not_start", false, no_room),
             ("counts_do_not_depend_on_where_the_files_are", true, counts),
         ],
@@ -111,6 +114,60 @@ fn killed() {
     let mut found = entries(&folder);
     found.sort();
     assert_eq!(found, others);
+}
+
+/// What children of a killed run had is in the run's folder, wherever that is; also when the
+/// children were not killed themselves.
+fn killed_under_valgrind() {
+    for (whole_group, place) in [(false, None), (true, None), (true, Some("/tmp"))] {
+        let bench = Bench::new();
+        let place = place.map_or_else(|| chosen(&bench, "here"), PathBuf::from);
+        let argv = format!("files::then_hang --bench --mode cachegrind --scratch-dir {}", place.display());
+        let mut command = bench.command(&argv);
+        command.env(more::ASK, "1").process_group(0);
+        let running = Running::start(command);
+        let folder = wait_for_a_body(&running);
+        assert_eq!(folder.parent(), Some(&*place));
+        assert_eq!(entries(&folder).iter().filter(|name| name.starts_with('w')).count(), 2, "{folder:?}");
+        assert_eq!(links_to(&folder), if place == Path::new("/tmp") { 0 } else { 1 });
+        match whole_group {
+            true => running.signal_group(9),
+            false => running.signal(9),
+        }
+        drop(running.end());
+        assert!(folder.exists(), "a killed run cannot clean up");
+        run(&bench, "files::kept --bench --mode cachegrind --timeout 300s", &place).exits(0);
+        assert!(!folder.exists(), "the next run has not removed {folder:?}");
+        assert_eq!(links_to(&folder), 0);
+        if place != Path::new("/tmp") {
+            assert_eq!(entries(&place), [] as [&str; 0]);
+        }
+    }
+}
+
+/// Waits until a body has made its file, and gives the only folder that the run has locked.
+fn wait_for_a_body(running: &Running) -> PathBuf {
+    let open = format!("/proc/{}/fd", running.child.id());
+    for _ in 0..3000 {
+        let open = fs::read_dir(&open).expect("the run goes on").flatten();
+        let files = open.filter_map(|file| fs::read_link(file.path()).ok());
+        let locks: Vec<PathBuf> = files.filter(|file| file.ends_with(".lock")).collect();
+        assert!(locks.len() <= 1, "a run has one folder: {locks:?}");
+        let folder = locks.first().and_then(|lock| lock.parent()).map(Path::to_path_buf);
+        let bodies =
+            folder.iter().flat_map(|folder| entries(folder).into_iter().map(|name| folder.join(name)));
+        if let (true, Some(folder)) = (bodies.into_iter().any(|body| body.join("image").exists()), &folder) {
+            return folder.clone();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no body has begun within five minutes");
+}
+
+/// Links in `/tmp` that lead to `folder`.
+fn links_to(folder: &Path) -> usize {
+    let all = fs::read_dir("/tmp").expect("/tmp").flatten();
+    all.filter(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == folder)).count()
 }
 
 fn no_room() {
