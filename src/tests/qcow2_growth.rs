@@ -5,11 +5,13 @@
 
 use std::path::Path;
 
-use wallgrind::block::MemStorage;
 use wallgrind::block::faults::{Faults, Target};
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{CacheSettings, Compression, CreateOptions, Image, OpenOptions, Parts, create};
+use wallgrind::block::qcow2::{
+    CacheSettings, Compression, CreateOptions, GuestOffset, Image, OpenOptions, Parts, Source, create,
+};
 use wallgrind::block::sys::counters::{self, Call, Counts};
+use wallgrind::block::{MemStorage, Storage};
 
 const GIB: u64 = 1 << 30;
 const SIZES: [u64; 4] = [GIB, 64 * GIB, 1024 * GIB, 16_384 * GIB];
@@ -87,6 +89,43 @@ fn the_first_access_to_a_large_disk_costs_what_that_to_a_small_one_does() {
         image.write(0, &[8; 4096]).expect("overwrite");
         assert_eq!((faults.calls(Target::Read), faults.calls(Target::Write)), (3, 1), "{size} bytes");
     }
+}
+
+/// A file with 40,000 clusters in use, of which some are free in the middle.
+#[test]
+fn an_allocation_does_not_go_through_all_refcounts_and_forgets_no_free_cluster() {
+    let store = MemStorage::new();
+    let file = store.file().clone();
+    let mut options = CreateOptions::new(GIB / 16);
+    options.cluster_size = 512;
+    create(&store, None, &options).expect("create");
+    let write = OpenOptions::new().writable(true);
+    let (image, _) = over(&file, &write);
+    image.write(0, &vec![7; 40_000 * 512]).expect("write");
+    image.discard(30_000 * 512, 500 * 512).expect("discard");
+    image.close().expect("close");
+    let length = file.content_len();
+    // As on a device, whose length says nothing: what is behind the image is not the first choice.
+    store.set_len(file.content_len() + (64 << 20)).expect("longer");
+    let (image, faults) = over(&file, &write);
+    // Each allocates a cluster, and some a table before.
+    let (mut most, mut at) = (0, 0);
+    for number in 0..100 {
+        faults.reset();
+        at = (60_000 + number) * 512;
+        image.write(at, &[8; 512]).expect("write");
+        most = faults.calls(Target::Read).max(most);
+        let extent = image.extent(GuestOffset(at), 512).expect("extent");
+        let near = matches!(extent.source, Source::Data(host) if host.0 < length + (1 << 20));
+        assert!(near, "{extent:?} in a file of {length} bytes");
+    }
+    assert!(most <= 2 * 16 + 8, "{most} reads for one write");
+    image.flush().expect("flush");
+    let extent = image.extent(GuestOffset(at), 512).expect("extent");
+    let Source::Data(host) = extent.source else { panic!("{extent:?}") };
+    assert!(host.0 < length, "free clusters in the middle were not found: {host:?}");
+    let report = image.check().expect("check");
+    assert!(report.is_clean(), "{report:?}");
 }
 
 #[test]

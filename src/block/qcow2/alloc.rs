@@ -16,6 +16,9 @@ use super::width;
 /// No structure may point beyond this offset (specification: "Cluster mapping").
 const HOST_MAX: u64 = 1 << 56;
 
+/// Slices of refcounts that one search for a free cluster goes through (64 KiB).
+const PARTS: u64 = 16;
+
 /// Host clusters in a row that were handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -32,7 +35,7 @@ impl Refcounts {
     pub fn allocate(&mut self, file: &dyn Storage, header: &mut HeaderState, max: u64) -> Result<Run> {
         header.settle(file)?;
         let first = loop {
-            let first = self.next_free(file, self.cursor)?;
+            let first = self.first_free(file)?;
             if self.block(file, first)?.is_some() {
                 break first;
             }
@@ -43,6 +46,43 @@ impl Refcounts {
             count += 1;
         }
         self.take(file, first, count)
+    }
+
+    /// The first free cluster that is known. Where nothing is free in the parts that are looked
+    /// through at a time, that is one in the last range that has refcounts, or behind it, so that the
+    /// first allocation in a large file does not wait for a walk through all of its refcounts; the next
+    /// one goes on with the walk.
+    fn first_free(&mut self, file: &dyn Storage) -> Result<u64> {
+        for _ in 0..PARTS {
+            let part = self.cursor / self.per_slice();
+            self.cursor = self.next_free_in(file, self.cursor)?;
+            if self.cursor / self.per_slice() == part {
+                return Ok(self.cursor);
+            }
+        }
+        let last = self.last_range(file)? * self.geo.refcounts_per_block();
+        self.next_free(file, self.cursor.max(last))
+    }
+
+    /// The last range of clusters that has a refcount block and begins in the file. The file's length
+    /// alone would not do: that of a device says nothing.
+    fn last_range(&mut self, file: &dyn Storage) -> Result<u64> {
+        let most = self.virgin / self.geo.refcounts_per_block();
+        let last = match self.last_block {
+            Some(last) => last,
+            None => self.find_last_block(file)?,
+        };
+        Ok(last.min(most))
+    }
+
+    fn find_last_block(&mut self, file: &dyn Storage) -> Result<u64> {
+        let mut last = 0;
+        self.table.walk(file, |first, words| {
+            let found = words.iter().rposition(|word| *word != 0);
+            last = found.map_or(last, |at| last.max((first + at) as u64));
+        })?;
+        self.last_block = Some(last);
+        Ok(last)
     }
 
     /// Whether the cluster `first + count` is free, has a block, and is as fresh as `first`.
@@ -60,7 +100,7 @@ impl Refcounts {
         count: u64,
     ) -> Result<Run> {
         header.settle(file)?;
-        let mut start = self.next_free(file, self.cursor)?;
+        let mut start = self.first_free(file)?;
         loop {
             let missing = self.missing_blocks(file, start, count)?;
             let total = missing + count;

@@ -66,12 +66,14 @@ pub struct Refcounts {
     pub geo: Geometry,
     /// The refcount table.
     pub table: Paged,
-    /// No cluster below is free.
+    /// No cluster below is free, as far as refcounts have been looked through.
     pub cursor: u64,
     /// Clusters from here on were never part of the file: they read as zeroes.
     pub virgin: u64,
     /// Clusters that became refcount blocks since the caller last took this list.
     pub placed: Vec<u64>,
+    /// The last range that has a block, once somebody asked.
+    pub(super) last_block: Option<u64>,
     slices: BTreeMap<u64, Slice>,
     dirty: BTreeSet<u64>,
     /// Bytes that the memory for slices and for the table are reckoned from.
@@ -90,6 +92,7 @@ impl Refcounts {
             cursor: 0,
             virgin: geo.clusters_for(file_len),
             placed: Vec::new(),
+            last_block: None,
             slices: BTreeMap::new(),
             dirty: BTreeSet::new(),
             cache_bytes,
@@ -232,23 +235,30 @@ impl Refcounts {
 
     /// The first cluster from `from` on whose refcount is 0.
     pub fn next_free(&mut self, file: &dyn Storage, from: u64) -> Result<u64> {
-        let (per, order) = (self.per_slice(), self.geo.refcount_order);
         let mut cluster = from;
         loop {
-            let (key, index) = (cluster / per, cluster % per);
-            let Some(slice) = self.slice(file, key)? else {
-                return Ok(cluster);
-            };
-            let found = width::first_zero(&slice.bytes, order, index as usize, per as usize);
-            if let Some(index) = found {
-                return Ok(key * per + index as u64);
+            let next = self.next_free_in(file, cluster)?;
+            if next / self.per_slice() == cluster / self.per_slice() {
+                return Ok(next);
             }
-            cluster = (key + 1) * per;
+            cluster = next;
         }
+    }
+
+    /// The first cluster from `from` on in its slice whose refcount is 0, else the start of the next slice.
+    pub fn next_free_in(&mut self, file: &dyn Storage, from: u64) -> Result<u64> {
+        let (per, order) = (self.per_slice(), self.geo.refcount_order);
+        let (key, index) = (from / per, from % per);
+        let Some(slice) = self.slice(file, key)? else {
+            return Ok(from);
+        };
+        let found = width::first_zero(&slice.bytes, order, index as usize, per as usize);
+        Ok(found.map_or((key + 1) * per, |index| key * per + index as u64))
     }
 
     /// Makes `host` the block of the range `index` of the table.
     pub fn point_table(&mut self, file: &dyn Storage, index: u64, host: u64) -> Result<()> {
+        self.last_block = self.last_block.map(|last| last.max(index));
         self.table.set(file, index as usize, host)
     }
 
@@ -264,6 +274,7 @@ impl Refcounts {
     /// Makes the table at `place` the one in force.
     pub fn replace_table(&mut self, place: Place) {
         self.table = Paged::new(place, self.cache_bytes / 16);
+        self.last_block = None;
     }
 
     /// The same settings for structures that were made anew.
