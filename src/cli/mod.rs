@@ -8,6 +8,7 @@ mod cloud_hypervisor;
 mod commands;
 mod doctor;
 mod env;
+mod equals;
 mod events;
 mod exchange;
 mod history;

@@ -13,6 +13,7 @@ mod line;
 mod pairs;
 mod rule;
 mod settle;
+mod sight;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -25,4 +26,5 @@ pub use line::{Line, Size, Verdict};
 pub use pairs::{Sides, sides};
 pub use rule::{Many, Rule};
 pub use settle::{Comparison, compare, judge_alone};
+pub use sight::{SEEN, Sight};
 pub use turns::{BASELINE_SUFFIX, Turns, is_settled, next_look};

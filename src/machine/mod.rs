@@ -2,11 +2,14 @@
 //! versions of what is measured. No host name and no user name is kept.
 //!
 //! `gather` asks the system, `parse` understands what it says; `mounts` does
-//! both for the file system of a folder.
+//! both for the file system of a folder. `health` says what is good and bad
+//! about a machine.
 
 mod gather;
+mod health;
 mod mounts;
 mod parse;
 
 pub use gather::identity;
+pub use health::{Check, Health, WATCH, health};
 pub use mounts::file_system;

@@ -10,6 +10,7 @@ mod bench;
 mod clients;
 mod compared;
 mod counted;
+mod doctor;
 mod events;
 mod fixture;
 mod isolation;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         clients::tests(),
         compared::tests(),
         counted::tests(),
+        doctor::tests(),
         events::tests(),
         isolation::tests(),
         list::tests(),
