@@ -12,6 +12,7 @@ mod equals;
 mod events;
 mod exchange;
 mod history;
+mod idle;
 mod json;
 mod lines;
 mod listing;

@@ -63,9 +63,9 @@ pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
     let out = &absolute(out)?;
     each(wanted, |revision| {
         let built = build(out, revision, wanted)?;
-        let identity = machine::identity();
         for program in &built.programs {
             let suite = place::suite(program);
+            let identity = machine::identity_of(program);
             Baselines::of(out).save((&built.name, &suite), program, &[], &identity)?;
         }
         say(&format!("{revision} is kept as baseline {}; measuring against it", built.name));

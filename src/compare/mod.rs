@@ -18,6 +18,7 @@ mod sight;
 mod tests;
 mod times;
 mod turns;
+mod usual;
 
 pub use comparable::{Kinship, differences};
 pub use functions::moved;
@@ -28,3 +29,4 @@ pub use rule::{Many, Rule};
 pub use settle::{Comparison, compare, judge_alone};
 pub use sight::{SEEN, Sight};
 pub use turns::{BASELINE_SUFFIX, Turns, is_settled, next_look};
+pub use usual::{Learnt, Usual};

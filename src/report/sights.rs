@@ -50,7 +50,8 @@ pub fn seen(records: &[Record], asked: &Asked) -> (Vec<Seen>, Vec<(String, Strin
             _ => bad.push((record.scenario.clone(), why_not(record))),
         }
     }
-    let family = good.len();
+    // Parties are tested, too.
+    let family = comparison.lines.iter().filter(|line| matches!(line.size, Size::Estimated { .. })).count();
     let of = |(record, sight, line): (&Record, Sight, &Line)| Seen {
         scenario: record.scenario.clone(),
         sight,
@@ -105,7 +106,8 @@ pub fn sights(seen: &[Seen], left_out: &[(String, String)], asked: &Asked, look:
         style: Style::Faint,
         text: format!("not tested: {why}"),
     }));
-    let mut lines: Vec<Vec<Span>> = vec![vec![(Style::Heading, "A/A: the executable against itself".into())]];
+    let heading = wrap("A/A: the executable against itself", look.width);
+    let mut lines: Vec<Vec<Span>> = heading.into_iter().map(|line| vec![(Style::Heading, line)]).collect();
     lines.extend(lay_out(&columns, &rows, look.width));
     for text in words(seen, asked) {
         lines.extend(wrap(&text, look.width).into_iter().map(|line| vec![(Style::Faint, line)]));
