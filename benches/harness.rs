@@ -66,9 +66,9 @@ fn register(suite: &mut Suite) {
     group
         .bench("transfer_aes128::pipes", |b| bodies::transfer(b, &with_crypto(), LOAD))
         .parties("client", "server");
-    group.bench("planted::checksum", planted::checksum);
-    group.bench("planted::pread", planted::pread);
-    group.bench("planted::vectors", planted::vectors);
+    group.bench("planted::checksum", planted::checksum).variable("HARNESS_PLANTED");
+    group.bench("planted::pread", planted::pread).variable("HARNESS_PLANTED");
+    group.bench("planted::vectors", planted::vectors).variable("HARNESS_PLANTED");
     if option_env!("HARNESS_MOVED").is_some() {
         // Of no use but to move what is linked behind it: a build of the same
         // work that is another executable.

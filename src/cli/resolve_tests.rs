@@ -136,7 +136,7 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
 
 #[test]
 fn a_bad_value_names_its_flag_or_its_variable() {
-    let paths = ["out", "scratch-dir", "lock", "against"];
+    let paths = ["out", "scratch-dir", "lock", "against", "history"];
     for (flag, ..) in TWINS.iter().filter(|(flag, ..)| !paths.contains(flag)) {
         let error = refused(&format!("--{flag}=%"), &[]);
         assert!(error.starts_with(&format!("error: --{flag}: \"%\"")), "{error}");

@@ -9,7 +9,7 @@ use wallgrind::compare::Turns;
 use wallgrind::store::{Baselines, Status};
 
 use crate::bench::{Bench, Ran, statuses};
-use crate::fixture::{HOLD, PLANTED};
+use crate::fixture::{HOLD, NOPS, PLANTED};
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
     crate::trials(
@@ -30,6 +30,11 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
                 "counts_of_another_build_are_taken_in_the_same_run",
                 true,
                 counts_of_another_build_are_taken_in_the_same_run,
+            ),
+            (
+                "one_planted_instruction_is_called_by_counts",
+                true,
+                one_planted_instruction_is_called_by_counts,
             ),
             ("what_is_usual_in_a_history_does_not_fail", true, what_is_usual_in_a_history_does_not_fail),
             ("another_build_is_measured_in_turn", false, another_build_is_measured_in_turn),
@@ -61,8 +66,13 @@ fn program() -> String {
 
 /// The bench target with a share of work planted, whatever the environment says.
 fn planted(bench: &Bench, units: u32) -> PathBuf {
-    let path = bench.dir().join(format!("planted-{units}"));
-    fs::write(&path, format!("#!/bin/sh\n{PLANTED}={units} exec '{}' \"$@\"\n", program())).expect("written");
+    with(bench, PLANTED, units)
+}
+
+fn with(bench: &Bench, variable: &str, value: u32) -> PathBuf {
+    let path = bench.dir().join(format!("{variable}-{value}"));
+    fs::write(&path, format!("#!/bin/sh\n{variable}={value} exec '{}' \"$@\"\n", program()))
+        .expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
     path
 }
@@ -136,6 +146,23 @@ fn one_more_instruction_than_in_the_baseline_fails_the_trial() {
     // The numbers of a trial that failed by its verdict alone are on disk.
     let third = wallgrind::store::RunDir::read(&bench.out().join("third")).expect("records");
     assert_eq!((third[0].status.clone(), third[0].metrics.len()), (Status::Ok, 1));
+}
+
+fn one_planted_instruction_is_called_by_counts() {
+    let bench = Bench::new();
+    let none = with(&bench, NOPS, 0);
+    let argv = format!("planted::nops --bench --mode cachegrind --against {}", none.display());
+    // Without the variable, and with as much as the other side, there is no difference.
+    bench.run(&format!("{argv} --run-id unset")).exits(0).says("1 same");
+    for more in ["1", "2", "15"] {
+        let ran = bench.run_with(&format!("{argv} --run-id by{more}"), &[(NOPS, more)]);
+        #[cfg(target_arch = "x86_64")]
+        ran.exits(101).says(&format!("instructions slower by +{more} ("));
+        #[cfg(not(target_arch = "x86_64"))]
+        ran.exits(101).says("instructions slower by +");
+        let run = wallgrind::store::RunDir::read(&bench.out().join(format!("by{more}"))).expect("records");
+        assert_eq!(run[0].facts.get("variable.CONTRACT_NOPS").map(String::as_str), Some(more));
+    }
 }
 
 fn what_is_usual_in_a_history_does_not_fail() {
