@@ -2,7 +2,10 @@
 //! feature `peers`, `-- --subject all` compares it with others instead:
 //! `--subject NAME,NAME` takes some of them, `--rounds N` says how often.
 
+mod moved;
+
 fn main() -> std::process::ExitCode {
+    moved::keep();
     #[cfg(feature = "peers")]
     if let Some(code) = peers::main() {
         return code;

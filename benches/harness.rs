@@ -33,7 +33,10 @@ use wallgrind::{Bytes, Elements};
 /// Application data of the transfer.
 const LOAD: Load = Load { way: Way::Download, total: 10 * 1024 * 1024, record: Load::LARGEST_RECORD };
 
+mod moved;
+
 fn main() -> ExitCode {
+    moved::keep();
     let rounds = std::env::args().find_map(|arg| arg.strip_prefix("--ratios").map(str::to_owned));
     match rounds {
         Some(rounds) => ratios::main(rounds.strip_prefix('=').and_then(|n| n.parse().ok())),
@@ -69,11 +72,6 @@ fn register(suite: &mut Suite) {
     group.bench("planted::checksum", planted::checksum).variable("HARNESS_PLANTED");
     group.bench("planted::pread", planted::pread).variable("HARNESS_PLANTED");
     group.bench("planted::vectors", planted::vectors).variable("HARNESS_PLANTED");
-    if option_env!("HARNESS_MOVED").is_some() {
-        // Of no use but to move what is linked behind it: a build of the same
-        // work that is another executable.
-        group.bench("moved", |b| b.iter(|| Instant::now().elapsed().as_nanos().to_string().repeat(3)));
-    }
 }
 
 /// Work of which there can be a little more.

@@ -13,6 +13,7 @@ mod counted;
 mod doctor;
 mod events;
 mod fixture;
+mod foreign;
 mod isolation;
 mod list;
 mod more;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         counted::tests(),
         doctor::tests(),
         events::tests(),
+        foreign::tests(),
         isolation::tests(),
         list::tests(),
         numbers::tests(),
