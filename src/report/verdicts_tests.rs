@@ -87,6 +87,7 @@ fn no_line_is_wider_than_asked() {
         let text = verdicts(&comparison(), "baseline main", &Rule::default(), Look { width, color: false });
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or_default();
         assert!(widest <= width, "{width}: {widest}\n{text}");
+        assert!(text.lines().all(|line| !line.trim().is_empty()), "{width}: an empty line in\n{text}");
     }
 }
 
