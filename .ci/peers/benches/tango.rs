@@ -1,6 +1,6 @@
 //! The bodies under tango. Neighbours: the library has them.
 
-use tango_bench::{IntoBenchmarks, benchmark_fn, tango_benchmarks, tango_main};
+use tango_bench::{IntoBenchmarks, benchmark_fn, tango_benchmarks};
 
 fn bodies() -> impl IntoBenchmarks {
     std::hint::black_box(peers::moved());
@@ -13,4 +13,3 @@ fn bodies() -> impl IntoBenchmarks {
 }
 
 tango_benchmarks!(bodies());
-tango_main!();

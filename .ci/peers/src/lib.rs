@@ -87,7 +87,11 @@ fn connect(configs: &(Arc<ClientConfig>, Arc<ServerConfig>), wire: &mut Vec<u8>)
     Ok(())
 }
 
-fn pass<A, B>(from: &mut ConnectionCommon<A>, to: &mut ConnectionCommon<B>, wire: &mut Vec<u8>) -> Result<()> {
+fn pass<A, B>(
+    from: &mut ConnectionCommon<A>,
+    to: &mut ConnectionCommon<B>,
+    wire: &mut Vec<u8>,
+) -> Result<()> {
     while from.wants_write() {
         from.write_tls(wire)?;
     }

@@ -1,13 +1,15 @@
 //! How many rounds of the planted chain take as long as each body: what
 //! `PEERS_EXTRA` is computed from. Prints `NAME ROUNDS`, from the shortest of
-//! many times of each.
+//! many times of each. Neighbours: the library has the bodies, `compare` runs it.
 
 use std::time::Instant;
 
 fn shortest(mut body: peers::Body, calls: u32) -> f64 {
     let once = |body: &mut peers::Body| {
         let begin = Instant::now();
-        (0..calls).for_each(|_| drop(std::hint::black_box(body())));
+        for _ in 0..calls {
+            std::hint::black_box(body());
+        }
         begin.elapsed().as_nanos() as f64 / f64::from(calls)
     };
     (0..200).map(|_| once(&mut body)).fold(f64::INFINITY, f64::min)
