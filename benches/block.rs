@@ -3,7 +3,10 @@
 //! `--subject NAME,NAME` takes some of them, `--rounds N` says how often.
 //! `-- --growth` prints what larger disks and more threads cost.
 
+mod moved;
+
 fn main() -> std::process::ExitCode {
+    moved::keep();
     #[cfg(feature = "peers")]
     if let Some(code) = peers::main() {
         return code;

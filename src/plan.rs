@@ -142,6 +142,8 @@ pub struct Compare {
     pub with: Option<With>,
     /// The rule of the verdicts.
     pub rule: Rule,
+    /// The folder of a history, from which limits are learnt.
+    pub history: Option<PathBuf>,
     /// A trial beyond its limits is reported, and does not fail.
     pub no_fail: bool,
     /// What was set for measuring, as variables, for children of another build.

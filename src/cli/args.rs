@@ -157,6 +157,9 @@ pub struct Args {
     /// How much worse a metric may be: 0.1%, or ir=0.1%,wall=2%,peak_bytes=0 [counts 0, times the margin]
     #[arg(long, value_name = "LIMITS", help_heading = "Comparing")]
     pub max_regress: Option<String>,
+    /// Folder of a history: changes that are usual in it do not fail a trial
+    #[arg(long, value_name = "DIR", help_heading = "Comparing")]
+    pub history: Option<String>,
     /// Report trials beyond their limits, without failing them
     #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = "Comparing")]
     pub no_fail: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! Neighbours: `commands` calls it; `store` has the files, `compare` the verdicts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
@@ -10,10 +10,10 @@ use super::commands::{folder_of, judge_faults};
 use super::names::nearest;
 use super::term::{Color, Out, Term, print};
 use super::value;
-use crate::compare::{Kinship, Limits, Many, Rule, compare};
+use crate::compare::{Kinship, Limits, Many, Rule, Usual, compare};
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Look};
-use crate::store::{Baselines, Found, Record, RunDir};
+use crate::store::{Baselines, Found, Record, RunDir, read_history};
 use crate::units::grouped;
 
 /// What to do with baselines.
@@ -116,6 +116,9 @@ pub struct TwoRuns {
     /// How much worse a metric may be: 0.1%, or ir=0.1%,wall=2%,peak_bytes=0
     #[arg(long, value_name = "LIMITS", value_parser = Limits::parse)]
     max_regress: Option<Limits>,
+    /// Folder of a history: changes that are usual in it do not fail
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
     /// Report what is beyond its limits, without failing
     #[arg(long)]
     no_fail: bool,
@@ -138,6 +141,10 @@ pub fn two_runs(out: &Path, wanted: &TwoRuns) -> Result<()> {
         many: if wanted.many == "bh" { Many::BenjaminiHochberg } else { Many::Holm },
         limits: wanted.max_regress.clone().unwrap_or_default(),
         force: wanted.force,
+        usual: match &wanted.history {
+            Some(folder) => Usual::of(&read_history(folder)?),
+            None => Usual::default(),
+        },
     };
     let comparison = compare(&before, &after, Kinship::Stored, &rule);
     let width = Term::new(Color::Auto, true, false).width();

@@ -72,8 +72,8 @@ fn series(points: &[Point]) -> String {
         let of: Vec<(&Point, f64)> =
             points.iter().filter_map(|point| Some((point, *point.medians.get(metric)?))).collect();
         let values: Vec<f64> = of.iter().map(|(_, value)| *value).collect();
-        // Never under the margin: below it nothing is called anyway.
-        let margin = Rule::default().margin;
+        // Never under the margin: below it no time is called anyway.
+        let margin = if metric.ends_with(" ns") { Rule::default().margin } else { 0.0 };
         let usual = match unusual_change(&values).map(|share| share.max(margin)) {
             Some(share) => format!("a change above {:.2} % between neighbours is unusual", 100.0 * share),
             None => format!("{} runs; {ENOUGH} are needed to say what is usual", values.len()),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::args::Args;
 use super::env::Env;
+use super::idle::idle;
 use super::names::nearest;
 use super::place;
 use super::term::Color;
@@ -115,7 +116,9 @@ pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
         lock: from.get("lock", &args.lock, lock)?.unwrap_or_else(|| Some(crate::sys::Lock::default_path())),
         attempt: variable(env, "NEXTEST_ATTEMPT", value::count)?.unwrap_or(1),
     };
-    Ok(Request { output: output(args, env, &plan)?, role: role(args)?, warnings: warnings(env), plan })
+    let mut warnings = warnings(env);
+    warnings.extend(idle(args, &plan));
+    Ok(Request { output: output(args, env, &plan)?, role: role(args)?, warnings, plan })
 }
 
 /// Where values come from: the flag, or else the variable.
@@ -227,11 +230,13 @@ fn compare(from: &Source<'_>) -> Result<Compare> {
         many: from.get("many", &args.many, |text| value::word(text, &many))?.unwrap_or(default.many),
         limits: from.get("max-regress", &args.max_regress, Limits::parse)?.unwrap_or_default(),
         force: from.get("force", &args.force, value::yes_or_no)?.unwrap_or(false),
+        ..default
     };
     Ok(Compare {
         save: from.get("save-baseline", &args.save_baseline, value::folder_name)?,
         with,
         rule,
+        history: from.get("history", &args.history, path)?,
         no_fail: from.get("no-fail", &args.no_fail, value::yes_or_no)?.unwrap_or(false),
         settings: settings(),
     })

@@ -63,9 +63,9 @@ pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
     let out = &absolute(out)?;
     each(wanted, |revision| {
         let built = build(out, revision, wanted)?;
-        let identity = machine::identity();
         for program in &built.programs {
             let suite = place::suite(program);
+            let identity = machine::identity_of(program);
             Baselines::of(out).save((&built.name, &suite), program, &[], &identity)?;
         }
         say(&format!("{revision} is kept as baseline {}; measuring against it", built.name));
@@ -156,13 +156,27 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package, _tree: tree })
 }
 
-fn cargo(arguments: &[&str], wanted: &Revisions) -> Command {
+/// Builds the bench targets of the package here, and gives their executables.
+///
+/// # Errors
+/// Cargo cannot be started, or it does not build.
+pub(super) fn build_here(bench: Option<&str>) -> Result<Vec<PathBuf>> {
+    let mut build = cargo_bench(&["bench", "--no-run", "--message-format=json-render-diagnostics"], bench);
+    programs(&mut build, "this tree")
+}
+
+fn cargo_bench(arguments: &[&str], bench: Option<&str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
-    match &wanted.bench {
+    match bench {
         Some(name) => command.args(["--bench", name]),
         None => command.arg("--benches"),
     };
+    command
+}
+
+fn cargo(arguments: &[&str], wanted: &Revisions) -> Command {
+    let mut command = cargo_bench(arguments, wanted.bench.as_deref());
     if let Some(list) = &wanted.features {
         command.args(["--features", list]);
     }

@@ -27,7 +27,7 @@ const MACHINE: [(&str, &str); 8] = [
 ];
 
 /// What the build does to any number.
-const BUILD: [(&str, &str); 7] = [
+const BUILD: [(&str, &str); 11] = [
     ("target", "target"),
     ("rustc", "toolchain"),
     ("profile", "profile"),
@@ -35,7 +35,14 @@ const BUILD: [(&str, &str); 7] = [
     ("rustflags", "RUSTFLAGS"),
     ("target_features", "target features"),
     ("features", "features"),
+    ("wallgrind_features", "features of wallgrind"),
+    ("debug_assertions", "debug assertions"),
+    ("panic", "panic strategy"),
+    ("profile_settings", "settings of the profile (such as lto)"),
 ];
+
+/// The value of what could not be found out.
+const UNKNOWN: &str = "unknown";
 
 /// What the meter does, by key of the facts.
 const METER: [(&str, &str); 8] = [
@@ -50,7 +57,8 @@ const METER: [(&str, &str); 8] = [
 ];
 
 /// What differs between two records and should not, in words. A fact that one
-/// side does not have (an older record) is no difference.
+/// side does not have (an older record) is no difference; nor is one of the
+/// build that one side does not know (an executable that was moved).
 pub fn differences(before: &Record, after: &Record, kinship: Kinship) -> Vec<String> {
     let mut all = Vec::new();
     if before.params != after.params {
@@ -61,16 +69,18 @@ pub fn differences(before: &Record, after: &Record, kinship: Kinship) -> Vec<Str
     if is_time && kinship == Kinship::Stored {
         all.extend(differing(&MACHINE, |key| (before.identity.get(key), after.identity.get(key))));
     }
-    all.extend(differing(&BUILD, |key| (before.identity.get(key), after.identity.get(key))));
+    let known =
+        |record: &'_ Record, key: &str| record.identity.get(key).filter(|value| *value != UNKNOWN).cloned();
+    all.extend(differing(&BUILD, |key| (known(before, key), known(after, key))));
     if kinship == Kinship::Stored {
         all.extend(differing(&METER, |key| (before.facts.get(key), after.facts.get(key))));
     }
     all
 }
 
-fn differing<'a>(
+fn differing<T: PartialEq + std::fmt::Display>(
     keys: &[(&str, &str)],
-    of: impl Fn(&str) -> (Option<&'a String>, Option<&'a String>),
+    of: impl Fn(&str) -> (Option<T>, Option<T>),
 ) -> Vec<String> {
     let differs = |(key, name): &(&str, &str)| match of(key) {
         (Some(was), Some(is)) if was != is => Some(format!("{name}: {was} before, {is} after")),

@@ -47,6 +47,7 @@ pub(super) fn bare(record: &Record, metric: &Metric) -> Line {
         size: Size::Exact,
         verdict: Verdict::Same,
         fails: false,
+        usual: None,
         marks: Vec::new(),
         moved: Vec::new(),
     }

@@ -98,7 +98,7 @@ impl Limits {
         self.named(metric).unwrap_or(Limit::Share(margin))
     }
 
-    fn named(&self, metric: &str) -> Option<Limit> {
+    pub(super) fn named(&self, metric: &str) -> Option<Limit> {
         self.named.iter().rev().find(|(name, _)| name == metric).map(|(_, limit)| *limit)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Neighbours: `exact` and `times` make lines, `settle` gives the verdicts.
 
+use super::usual::Learnt;
 use crate::stats::Estimate;
 use crate::units::{Direction, Unit};
 
@@ -82,6 +83,8 @@ pub struct Line {
     pub verdict: Verdict,
     /// Whether it is worse than its limit allows.
     pub fails: bool,
+    /// What is usual for it, where a history was given that has it.
+    pub usual: Option<Learnt>,
     /// What differs between the sides that should not, and was forced.
     pub marks: Vec<String>,
     /// Functions whose counts moved most, with the difference.

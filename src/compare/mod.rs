@@ -13,10 +13,12 @@ mod line;
 mod pairs;
 mod rule;
 mod settle;
+mod sight;
 #[cfg(test)]
 mod tests;
 mod times;
 mod turns;
+mod usual;
 
 pub use comparable::{Kinship, differences};
 pub use functions::moved;
@@ -25,4 +27,6 @@ pub use line::{Line, Size, Verdict};
 pub use pairs::{Sides, sides};
 pub use rule::{Many, Rule};
 pub use settle::{Comparison, compare, judge_alone};
+pub use sight::{SEEN, Sight};
 pub use turns::{BASELINE_SUFFIX, Turns, is_settled, next_look};
+pub use usual::{Learnt, Usual};

@@ -3,6 +3,7 @@
 //! Neighbours: `settle` applies it; `cli` resolves it.
 
 use super::limits::Limits;
+use super::usual::Usual;
 use crate::stats::Spending;
 
 /// What is done about many tests in one run.
@@ -28,11 +29,20 @@ pub struct Rule {
     pub limits: Limits,
     /// Compare what should not be compared, and say so in each line.
     pub force: bool,
+    /// What is usual from run to run, where a history was given.
+    pub usual: Usual,
 }
 
 impl Default for Rule {
     fn default() -> Self {
-        Self { margin: 0.01, level: 0.01, many: Many::Holm, limits: Limits::default(), force: false }
+        Self {
+            margin: 0.01,
+            level: 0.01,
+            many: Many::Holm,
+            limits: Limits::default(),
+            force: false,
+            usual: Usual::default(),
+        }
     }
 }
 
@@ -56,6 +66,13 @@ impl Rule {
             percent(1.0 - self.level),
             self.limits.of_time("wall_time", self.margin).words()
         )
+    }
+
+    /// The limits that were learnt, in words.
+    pub fn words_on_usual(&self) -> String {
+        "usual: changes from run to run in the history, up to the upper quartile and three interquartile ranges \
+         (from ten runs on); a change within it does not fail, unless --max-regress names the metric"
+            .into()
     }
 
     /// The rule for all other metrics in words.

@@ -6,6 +6,7 @@
 use super::comparable::{Kinship, differences};
 use super::exact::{self, bare};
 use super::functions::moved;
+use super::limits::Limit;
 use super::line::{Line, Size, Verdict};
 use super::pairs::{Sides, sides};
 use super::rule::{Many, Rule};
@@ -96,7 +97,7 @@ fn lines(sides: &Sides<'_>, kinship: Kinship, rule: &Rule) -> Vec<Line> {
     let (before, after) = sides.measured();
     let Some(last) = after.last() else { return Vec::new() };
     if Turns::of(last).is_some() {
-        return times::in_turn(last, rule).into_iter().collect();
+        return times::in_turn(last, rule);
     }
     let Some(reference) = before.last() else { return Vec::new() };
     let differences = differences(reference, last, kinship);
@@ -138,12 +139,19 @@ fn refused(last: &Record, reference: &Record, metric: &Metric, differences: &[St
 /// Gives the verdict on a line whose p value, with all tests accounted for, is `p`.
 fn settle(line: &mut Line, p: Option<f64>, rule: &Rule) {
     let called = line.called();
+    line.usual = rule.usual.about(line);
+    // A limit that is typed by name is what the user wants, whatever is usual.
+    let learnt =
+        line.usual.and_then(|learnt| learnt.unusual).filter(|_| rule.limits.named(&line.metric).is_none());
+    let before = line.before;
+    let is_unusual = |worse: f64| learnt.is_none_or(|share| Limit::Share(share).is_exceeded(before, worse));
     let (change, worse) = (line.change(), line.worse_by());
     match &mut line.size {
         Size::None(reason) => line.verdict = Verdict::NotKnown(reason.clone()),
         Size::Exact => {
             let limit = rule.limits.of_count(&line.metric);
-            line.fails = line.verdict == Verdict::Slower && limit.is_exceeded(line.before, worse);
+            line.fails =
+                line.verdict == Verdict::Slower && limit.is_exceeded(before, worse) && is_unusual(worse);
         }
         Size::Estimated { interval, adjusted_p, floor, remedy, .. } => {
             *adjusted_p = p.unwrap_or(*adjusted_p);
@@ -156,7 +164,8 @@ fn settle(line: &mut Line, p: Option<f64>, rule: &Rule) {
                 Verdict::NotKnown(remedy.clone())
             };
             let limit = rule.limits.of_time(&line.metric, rule.margin);
-            line.fails = line.verdict == Verdict::Slower && limit.is_exceeded(line.before, worse);
+            line.fails =
+                line.verdict == Verdict::Slower && limit.is_exceeded(before, worse) && is_unusual(worse);
         }
     }
 }

@@ -40,11 +40,11 @@ fn record(scenario: &str, mode: &str, metrics: Vec<Metric>) -> Record {
     }
 }
 
-fn counted(scenario: &str, n: u64) -> Record {
+pub(super) fn counted(scenario: &str, n: u64) -> Record {
     record(scenario, "cachegrind", vec![metric("instructions", Unit::Instructions, &[n])])
 }
 
-fn timed(scenario: &str, ns: u64) -> Record {
+pub(super) fn timed(scenario: &str, ns: u64) -> Record {
     record(scenario, "walltime", vec![metric("wall_time", Unit::Nanoseconds, &[ns - 1, ns, ns + 1])])
 }
 
@@ -151,6 +151,31 @@ fn pairs_call_a_planted_change_the_same_and_noise_what_they_are() {
 }
 
 #[test]
+fn each_party_of_a_pair_of_builds_gets_a_verdict_of_its_own() {
+    let noise = [3, -2, 1, 0, -1, 2, -3, 1, 0, -1];
+    let mut record = turned("a", &noise.map(|n| n + 20));
+    for (party, by) in [("client", 0), ("server", 40)] {
+        for mut metric in turned("a", &noise.map(|n| n + by)).metrics {
+            metric.series.party = Some(party.into());
+            record.metrics.push(metric);
+        }
+    }
+    let lines = compare(&[], &[record.clone()], Kinship::InTurn, &Rule::default()).lines;
+    let found: Vec<_> =
+        lines.iter().map(|line| (line.party.as_deref(), line.verdict.word(line.unit), line.fails)).collect();
+    let server = (Some("server"), "slower", true);
+    assert_eq!(found, [(None, "slower", true), (Some("client"), "same", false), server]);
+    // A party without a twin is left out, one without time is not known.
+    record.metrics.retain(|m| m.series.party.as_deref() != Some("client") || m.series.metric == "wall_time");
+    for metric in record.metrics.iter_mut().filter(|m| m.series.party.is_some()) {
+        metric.series.samples.iter_mut().for_each(|sample| sample.total = 0);
+    }
+    let lines = compare(&[], &[record], Kinship::InTurn, &Rule::default()).lines;
+    assert_eq!(lines.len(), 2);
+    assert!(matches!(&lines[1].verdict, Verdict::NotKnown(why) if why.contains("a time of zero")));
+}
+
+#[test]
 fn the_clock_sets_a_floor() {
     let mut coarse = turned("a", &[20; 10]);
     coarse.facts.insert("clock_precision_ns".into(), "30000".into());
@@ -195,16 +220,27 @@ fn one_stored_process_a_side_calls_only_what_no_luck_explains() {
 
 #[test]
 fn another_machine_another_method_and_other_parameters_are_refused_unless_forced() {
-    let cases: [fn(&mut Record); 6] = [
+    let cases: [fn(&mut Record); 9] = [
         |r| drop(r.identity.insert("kernel".into(), "6.2".into())),
         |r| drop(r.identity.insert("governor".into(), "powersave".into())),
         |r| drop(r.identity.insert("rustc".into(), "rustc 1.99".into())),
+        |r| drop(r.identity.insert("features".into(), "ring, aws-lc-rs".into())),
+        |r| drop(r.identity.insert("wallgrind_features".into(), "graviola".into())),
+        |r| drop(r.identity.insert("profile_settings".into(), "00ff".into())),
         |r| drop(r.facts.insert("method".into(), "toggle".into())),
         |r| drop(r.facts.insert("file_system".into(), "ext4".into())),
         |r| r.params.push(("size".into(), "2".into())),
     ];
     let mut before = timed("a", 10_000);
-    for (key, value) in [("kernel", "6.1"), ("governor", "performance"), ("rustc", "rustc 1.95")] {
+    let identity = [
+        ("kernel", "6.1"),
+        ("governor", "performance"),
+        ("rustc", "rustc 1.95"),
+        ("features", "ring"),
+        ("wallgrind_features", "ring"),
+        ("profile_settings", "00aa"),
+    ];
+    for (key, value) in identity {
         before.identity.insert(key.into(), value.into());
     }
     for (key, value) in [("method", "difference"), ("file_system", "tmpfs")] {
@@ -232,6 +268,16 @@ fn another_machine_another_method_and_other_parameters_are_refused_unless_forced
         words(&compare(&[counted("a", 5)], &[elsewhere], Kinship::Stored, &Rule::default())),
         ["same"]
     );
+    // An executable that was moved does not know its features; that is no difference.
+    let features = |value: &str| {
+        let mut record = counted("a", 5);
+        record.identity.insert("features".into(), value.into());
+        record
+    };
+    let judge = |a: &str, b: &str| {
+        words(&compare(&[features(a)], &[features(b)], Kinship::InTurn, &Rule::default()))[0]
+    };
+    assert_eq!((judge("unknown", "ring"), judge("none", "ring")), ("same", "not known"));
 }
 
 #[test]

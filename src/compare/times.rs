@@ -20,13 +20,21 @@ const ENOUGH: usize = 3;
 /// The freedom of an error that is not estimated.
 const KNOWN: f64 = 1e9;
 
-/// The line of a record that was measured in turn with the other build.
-pub(super) fn in_turn(record: &Record, rule: &Rule) -> Option<Line> {
-    let turns = Turns::of(record)?;
-    let (before, after) = turns::series(record)?;
-    let (log_ratio, level, p) = turns.seen(rule.level)?;
+/// The lines of a record that was measured in turn with the other build: the
+/// whole, and each party.
+pub(super) fn in_turn(record: &Record, rule: &Rule) -> Vec<Line> {
+    turns::parts(record).into_iter().filter_map(|party| part_in_turn(record, party, rule)).collect()
+}
+
+fn part_in_turn(record: &Record, party: Option<&str>, rule: &Rule) -> Option<Line> {
+    let turns = Turns::of_party(record, party)?;
+    let (before, after) = turns::series(record, party)?;
     let mut line = bare(record, after);
     (line.before, line.after) = (before.summary.median, after.summary.median);
+    let Some((log_ratio, level, p)) = turns.seen(rule.level) else {
+        line.size = Size::None("a time of zero has no ratio".into());
+        return Some(line);
+    };
     let interval = shares(log_ratio.interval(level));
     let remedy = remedy(&log_ratio, level, rule, each(record, &log_ratio));
     let floor = floor(record, after);

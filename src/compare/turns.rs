@@ -3,7 +3,8 @@
 //!
 //! The record of such a trial has the steps of this build as `wall_time` and
 //! those of the other as `wall_time_baseline`, as many of each, pair of
-//! processes by pair. A pair gives one number, the median of the logarithms
+//! processes by pair; and the same for each party, where both builds tell them
+//! apart. A pair gives one number, the median of the logarithms
 //! of the ratios of neighbouring steps: the pair, not the step, is what varies
 //! by chance. Over the pairs a trimmed mean is taken.
 //!
@@ -48,7 +49,12 @@ impl Turns {
     /// What a record holds of pairs; `None` when it was not measured in turn,
     /// or does not fit together.
     pub fn of(record: &Record) -> Option<Self> {
-        let (before, after) = series(record)?;
+        Self::of_party(record, None)
+    }
+
+    /// The same for one party; `None` is the whole.
+    pub fn of_party(record: &Record, party: Option<&str>) -> Option<Self> {
+        let (before, after) = series(record, party)?;
         let steps: usize = record.facts.get("steps_per_pair")?.parse().ok().filter(|n| *n > 0)?;
         let looks = record.facts.get("looks")?.split(' ').map(look).collect::<Option<Vec<_>>>()?;
         let (before, after) = (before.series.per_iteration(), after.series.per_iteration());
@@ -83,11 +89,24 @@ impl Turns {
 }
 
 /// The two series of a record that was measured in turn.
-pub(super) fn series(record: &Record) -> Option<(&Metric, &Metric)> {
-    let after = record.metrics.iter().find(|m| m.series.party.is_none())?;
+pub(super) fn series<'a>(record: &'a Record, party: Option<&str>) -> Option<(&'a Metric, &'a Metric)> {
+    let of_party = || record.metrics.iter().filter(|m| m.series.party.as_deref() == party);
+    let after = of_party().next()?;
     let name = format!("{}{BASELINE_SUFFIX}", after.series.metric);
-    let before = record.metrics.iter().find(|m| m.series.party.is_none() && m.series.metric == name)?;
+    let before = of_party().find(|m| m.series.metric == name)?;
     Some((before, after))
+}
+
+/// The whole, and each party that a record in turn has.
+pub(super) fn parts(record: &Record) -> Vec<Option<&str>> {
+    let mut parts = Vec::new();
+    for metric in &record.metrics {
+        let party = metric.series.party.as_deref();
+        if !parts.contains(&party) && series(record, party).is_some() {
+            parts.push(party);
+        }
+    }
+    parts
 }
 
 fn look(word: &str) -> Option<Look> {

@@ -4,17 +4,17 @@
 //! Neighbours: `run` prepares it before the first trial, `finish` asks it
 //! after each of them and at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::cli;
-use crate::compare::{Kinship, compare, judge_alone};
+use crate::compare::{Kinship, Usual, compare, judge_alone};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Action, Mode, Plan, With};
 use crate::report::{self, Look};
 use crate::scenario::Scenario;
-use crate::store::{Baselines, Kept, Record, Status};
+use crate::store::{Baselines, Kept, Record, Status, read_history};
 use crate::sys;
 use crate::trial::{self, Alive, Duel, Identity, Waited, Watch};
 
@@ -44,6 +44,11 @@ impl Comparing {
         to_run: &[&'static Scenario],
         watch: &mut Watch,
     ) -> Result<Waited<Option<Self>>> {
+        let mut plan = plan.clone();
+        if let Some(folder) = plan.compare.history.as_ref().filter(|_| plan.compare.with.is_some()) {
+            plan.compare.rule.usual = Usual::of(&read_history(folder)?);
+        }
+        let plan = &plan;
         let comparing = |label: String, kinship, before| Self {
             plan: plan.clone(),
             label,
@@ -63,7 +68,7 @@ impl Comparing {
                 Ok(Waited::Done(Some(comparing(in_words(&kept), Kinship::Stored, before))))
             }
             Some(With::InTurn(what)) => {
-                let (label, other) = other(plan, what, suite)?;
+                let Other { label, program: other, built } = other(plan, what, suite)?;
                 let refused = |why: String| {
                     Error::new(Kind::Usage, format!("{label} cannot be measured: {why}"))
                         .hint("--against takes a baseline, or a bench executable that wallgrind built, of this machine's kind")
@@ -75,6 +80,12 @@ impl Comparing {
                 let mut comparing = comparing(label, Kinship::InTurn, Vec::new());
                 comparing.only_before = theirs;
                 if plan.mode == Mode::Walltime {
+                    let in_both = to_run
+                        .iter()
+                        .filter(|scenario| both.iter().any(|name| name == scenario.id().as_str()));
+                    let tests =
+                        in_both.map(|scenario| 1 + scenario.party_names().len()).sum::<usize>().max(1);
+                    comparing.family = tests;
                     let cpus = match plan.walltime.cpu {
                         Some(cpu) => vec![cpu],
                         None => sys::processors(),
@@ -84,7 +95,7 @@ impl Comparing {
                         this: trial::this_program(),
                         variables: variables(plan),
                         cpus,
-                        family: both.len().max(1),
+                        family: tests,
                         alive: Alive::default(),
                     };
                     comparing.duel = Some((duel, both.into_iter().collect()));
@@ -92,7 +103,7 @@ impl Comparing {
                 }
                 Ok(match trial::count_other(&other, &both, &variables(plan), scratch, watch)? {
                     Waited::Done(before) => {
-                        comparing.before = before;
+                        comparing.before = before.into_iter().map(|record| with(record, &built)).collect();
                         Waited::Done(Some(comparing))
                     }
                     Waited::TimedOut => Waited::TimedOut,
@@ -169,8 +180,33 @@ fn kept(store: &Baselines, name: &str, suite: &str) -> Result<Kept> {
     })
 }
 
+/// The other executable.
+struct Other {
+    label: String,
+    program: PathBuf,
+    /// What is known of its build, where it was kept.
+    built: BTreeMap<String, String>,
+}
+
+/// The value of what could not be found out.
+const UNKNOWN: &str = "unknown";
+
+/// Facts that an executable knows only where cargo has put it.
+const BY_PLACE: [&str; 2] = ["features", "profile_settings"];
+
+/// A record with what is known of the build from when its executable was kept.
+fn with(mut record: Record, built: &BTreeMap<String, String>) -> Record {
+    for key in BY_PLACE {
+        if let Some(value) = built.get(key).filter(|_| record.identity.get(key).is_some_and(|v| v == UNKNOWN))
+        {
+            record.identity.insert(key.into(), value.clone());
+        }
+    }
+    record
+}
+
 /// The other executable: a baseline's when there is one of that name.
-fn other(plan: &Plan, what: &str, suite: &str) -> Result<(String, PathBuf)> {
+fn other(plan: &Plan, what: &str, suite: &str) -> Result<Other> {
     let store = Baselines::of(&plan.out);
     let path = Path::new(what);
     if what.contains('/') || (path.is_file() && !store.names().iter().any(|name| name == what)) {
@@ -180,11 +216,11 @@ fn other(plan: &Plan, what: &str, suite: &str) -> Result<(String, PathBuf)> {
         }
         let path = std::path::absolute(path)
             .map_err(|error| Error::new(Kind::Io, format!("the path {what}")).source(error))?;
-        return Ok((what.to_string(), path));
+        return Ok(Other { label: what.to_string(), program: path, built: BTreeMap::new() });
     }
     let kept = kept(&store, what, suite)?;
     let program = store.executable(&kept)?;
-    Ok((in_words(&kept), program))
+    Ok(Other { label: in_words(&kept), program, built: kept.identity })
 }
 
 fn is_selected(record: &Record, to_run: &[&'static Scenario]) -> bool {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::parse;
+use super::{cargo, parse};
 
 /// The value of what cannot be found out.
 const UNKNOWN: &str = "unknown";
@@ -30,15 +30,26 @@ pub fn identity() -> BTreeMap<String, String> {
     facts
 }
 
+/// Facts of this machine, and what cargo wrote down of another executable that
+/// it has built. The rest of its build only that executable knows.
+pub fn identity_of(program: &Path) -> BTreeMap<String, String> {
+    let built = cargo::built(program);
+    let of_build = [("profile_settings", built.profile), ("features", built.features)];
+    let all = of_build.into_iter().chain(processor()).chain(kernel()).chain(virtualization());
+    all.map(|(key, value)| (key.to_string(), known(value))).collect()
+}
+
 type Facts<const N: usize> = [(&'static str, Option<String>); N];
 
 fn known(value: Option<String>) -> String {
     value.filter(|v| !v.is_empty()).unwrap_or_else(|| UNKNOWN.into())
 }
 
-fn build() -> Facts<10> {
+fn build() -> Facts<15> {
     let variable = |name: &str| env::var(name).ok();
     let assertions = if cfg!(debug_assertions) { "yes" } else { "no" };
+    let panics = if cfg!(panic = "unwind") { "unwind" } else { "abort" };
+    let built = env::current_exe().map(|exe| cargo::built(&exe)).unwrap_or_default();
     let flags = match env!("WALLGRIND_BUILD_RUSTFLAGS") {
         "" => "none",
         flags => flags,
@@ -52,6 +63,12 @@ fn build() -> Facts<10> {
         ("target_features", Some(env!("WALLGRIND_BUILD_TARGET_FEATURES").into())),
         ("opt_level", Some(env!("WALLGRIND_BUILD_OPT_LEVEL").into())),
         ("profile", Some(env!("WALLGRIND_BUILD_PROFILE").into())),
+        // The profile's folder is `release` for the bench profile, too; this tells them apart.
+        ("profile_settings", built.profile),
+        ("debuginfo", Some(env!("WALLGRIND_BUILD_DEBUG").into())),
+        ("panic", Some(panics.into())),
+        ("features", built.features),
+        ("wallgrind_features", Some(env!("WALLGRIND_BUILD_FEATURES").into())),
         ("debug_assertions", Some(assertions.into())),
         ("rustflags", Some(flags.into())),
     ]
@@ -176,6 +193,7 @@ mod tests {
         assert!(facts["rustc"].starts_with("rustc 1."), "{}", facts["rustc"]);
         assert!(facts["target"].contains("linux"), "{}", facts["target"]);
         assert!(facts.contains_key("dep.rustls"), "{facts:#?}");
+        assert_eq!(facts["wallgrind_features"].contains("ring"), cfg!(feature = "ring"), "{facts:#?}");
         assert!(facts.keys().all(|key| !key.contains("host") && !key.contains("user")), "{facts:#?}");
     }
 

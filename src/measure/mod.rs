@@ -23,5 +23,5 @@ mod walltime_tests;
 pub use clock::{ClockFacts, TurnClock};
 pub use outcome::{Failure, Outcome};
 pub use smoke::smoke;
-pub use steps::{Conductor, Step, Tempo, steps};
+pub use steps::{Conductor, Step, Taken, Tempo, steps};
 pub use walltime::walltime;

@@ -43,6 +43,15 @@ pub enum Step {
     End,
 }
 
+/// A step that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its iterations, and the time of their regions in nanoseconds.
+    pub sample: Sample,
+    /// The time of each party's turns within it, where there are two parties.
+    pub parties: Option<[u64; 2]>,
+}
+
 /// Tells a body when to take a step.
 pub trait Conductor {
     /// The body is warm; `own` is the tempo that it would choose, and `step_ns`
@@ -62,7 +71,7 @@ pub trait Conductor {
     ///
     /// # Errors
     /// The conductor has gone.
-    fn took(&mut self, sample: Sample) -> Result<()>;
+    fn took(&mut self, taken: Taken) -> Result<()>;
 }
 
 /// Runs a scenario in steps, in this thread.
@@ -99,7 +108,7 @@ impl Meter for Stepped<'_> {
     }
 
     fn measure(&mut self, work: &mut dyn Work) -> Result<()> {
-        let begin = self.inner.now();
+        let (begin, first_mark) = (self.inner.now(), self.inner.mark());
         let pace = self.inner.warm_up(work, begin)?;
         let own = Tempo { iterations: pace.iterations, batches: pace.batches };
         let batch = self.inner.batch(work, own.iterations, false)?;
@@ -110,7 +119,14 @@ impl Meter for Stepped<'_> {
                 self.inner.batch(work, iterations, false)?;
             }
             let taken = self.inner.sample_at(work, Pace { iterations, batches })?;
-            self.conductor.took(Sample { iterations: taken.iterations, total: taken.region_ns })?;
+            let sample = Sample { iterations: taken.iterations, total: taken.region_ns };
+            let (now, mark) = (self.inner.now(), self.inner.mark());
+            let marks = mark.saturating_sub(first_mark).max(1);
+            let ns_per_mark = now.saturating_sub(begin) as f64 / marks as f64;
+            let ns = |marks: u64| (marks as f64 * ns_per_mark).round() as u64;
+            // Without turns there are no marks.
+            let parties = (taken.marks != [0, 0]).then(|| taken.marks.map(ns));
+            self.conductor.took(Taken { sample, parties })?;
         }
         Ok(())
     }

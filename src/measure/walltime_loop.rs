@@ -141,6 +141,11 @@ impl<H: Clock + Witness + Clone + 'static> Loop<H> {
         self.host.now()
     }
 
+    /// Its cheap reading, for turns.
+    pub(super) fn mark(&mut self) -> u64 {
+        self.host.mark()
+    }
+
     /// What was measured.
     pub(super) fn into_yield(self) -> Yield {
         self.yielded

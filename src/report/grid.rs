@@ -180,7 +180,9 @@ fn text_row(name: &str, style: Style, text: &str, fit: &Fit, width: usize) -> Ve
         let name = format!("{indent}{}{}", pad(name, name_width), " ".repeat(GAP));
         return vec![vec![(Style::Plain, name), (style, text.to_string())]];
     }
-    let names = indented(name, INDENT, width).into_iter().map(|line| vec![(Style::Plain, line)]);
+    // Text below a row has no name, and no line for it.
+    let names = if name.is_empty() { Vec::new() } else { indented(name, INDENT, width) };
+    let names = names.into_iter().map(|line| vec![(Style::Plain, line)]);
     names.chain(indented(text, 2 * INDENT, width).into_iter().map(|line| vec![(style, line)])).collect()
 }
 

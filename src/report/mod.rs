@@ -7,6 +7,7 @@ pub mod exchange;
 mod format;
 mod grid;
 mod model;
+mod sights;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -17,5 +18,6 @@ mod verdicts_tests;
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
 pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
+pub use sights::{Asked, Seen, seen, sights};
 pub use terminal::{Look, table};
 pub use verdicts::{failure, verdicts};

@@ -6,7 +6,7 @@
 use super::format::{signed_count, signed_percent, value};
 use super::grid::{Cell, Column, Line as Row, Span, Style, indented, lay_out, wrap};
 use super::terminal::{Look, write_line};
-use crate::compare::{Comparison, Line, Rule, Size, Verdict};
+use crate::compare::{Comparison, Learnt, Line, Rule, Size, Verdict};
 
 /// More lines that are the same than this are counted instead of listed.
 const MOST_SAME: usize = 24;
@@ -142,8 +142,16 @@ fn aside(line: &Line) -> String {
     if let Size::Estimated { adjusted_p, .. } = line.size {
         words.push(format!("p {}", p_value(adjusted_p)));
     }
+    words.extend(line.usual.map(usual));
     words.extend(line.marks.iter().map(|mark| format!("FORCED, {mark}")));
     words.join("; ")
+}
+
+fn usual(learnt: Learnt) -> String {
+    match learnt.unusual {
+        Some(share) => format!("usual up to {:.2} % ({} runs)", 100.0 * share, learnt.runs),
+        None => format!("usual: {} runs are too few", learnt.runs),
+    }
 }
 
 fn p_value(p: f64) -> String {
@@ -159,6 +167,11 @@ fn words(comparison: &Comparison, rule: &Rule) -> Vec<String> {
     }
     if lines().any(|line| line.size == Size::Exact) {
         words.push(rule.words_on_counts());
+    }
+    if lines().any(|line| line.usual.is_some()) {
+        words.push(rule.words_on_usual());
+    } else if !rule.usual.is_empty() {
+        words.push("the history has none of these".into());
     }
     words
 }

@@ -1,7 +1,7 @@
 //! The table of verdicts: what stands in it, in which order, within the width.
 
 use super::{Look, failure, verdicts};
-use crate::compare::{Comparison, Line, Rule, Size, Verdict};
+use crate::compare::{Comparison, Learnt, Line, Rule, Size, Verdict};
 use crate::stats::Estimate;
 use crate::units::{Direction, Unit};
 
@@ -19,6 +19,7 @@ fn line(scenario: &str, verdict: Verdict, size: Size) -> Line {
         size,
         verdict,
         fails: false,
+        usual: None,
         marks: Vec::new(),
         moved: Vec::new(),
     }
@@ -38,6 +39,8 @@ fn comparison() -> Comparison {
         marks: vec!["kernel: 1 before, 2 after".into()],
         ..line("a::count", Verdict::Slower, Size::Exact)
     };
+    let learnt = Learnt { unusual: Some(0.032), runs: 14 };
+    let slower = Line { usual: Some(learnt), ..slower };
     let unknown = line("a::noise", Verdict::NotKnown("about 40 pairs".into()), estimated());
     let same = line("a::same", Verdict::Same, estimated());
     Comparison {
@@ -58,6 +61,7 @@ compared with baseline main
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what:?} in {text}"));
     assert!(at("\nslower\n") < at("a::time") && at("a::time") < at("\nnot known\n"), "{text}");
     assert!(at("\nnot known\n") < at("\nsame\n"), "{text}");
+    assert!(at("usual up to 3.20 % (14 runs)") < at("usual: changes from run to run"), "{text}");
     for part in [
         "+5.00 %",
         "+3.00 % to +7.00 %",
@@ -83,6 +87,7 @@ fn no_line_is_wider_than_asked() {
         let text = verdicts(&comparison(), "baseline main", &Rule::default(), Look { width, color: false });
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or_default();
         assert!(widest <= width, "{width}: {widest}\n{text}");
+        assert!(text.lines().all(|line| !line.trim().is_empty()), "{width}: an empty line in\n{text}");
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Neighbours: `registry` collects scenarios; the trial reads them.
 
+use std::ffi::OsString;
 use std::fmt;
 
 use super::bencher::Bencher;
@@ -60,6 +61,7 @@ pub struct Scenario {
     params: Vec<(String, String)>,
     parties: Vec<String>,
     needs: Vec<Need>,
+    variables: Vec<String>,
     lacking: Option<String>,
     counts: Counts,
     counted: usize,
@@ -74,6 +76,7 @@ impl Scenario {
             params: Vec::new(),
             parties: Vec::new(),
             needs: Vec::new(),
+            variables: Vec::new(),
             lacking: None,
             counts: Counts::Exact,
             counted: 1,
@@ -91,6 +94,14 @@ impl Scenario {
     /// States that the body is a [`Bencher::pair`] of two parties, by name.
     pub fn parties(&mut self, first: impl Into<String>, second: impl Into<String>) -> &mut Self {
         self.parties = vec![first.into(), second.into()];
+        self
+    }
+
+    /// States that the body reads this variable of the environment: it reaches
+    /// measured children, whose environment is cleared otherwise, and its value
+    /// is kept with each record.
+    pub fn variable(&mut self, name: impl Into<String>) -> &mut Self {
+        self.variables.push(name.into());
         self
     }
 
@@ -154,6 +165,11 @@ impl Scenario {
     /// The parameters in the order in which they were stated.
     pub fn params_stated(&self) -> &[(String, String)] {
         &self.params
+    }
+
+    /// The variables that the body reads, with their values where they are set.
+    pub fn variables(&self) -> Vec<(&str, Option<OsString>)> {
+        self.variables.iter().map(|name| (name.as_str(), std::env::var_os(name))).collect()
     }
 
     /// The names of the two parties; empty for a scenario with one.

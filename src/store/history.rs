@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::name::history_stem;
 use super::record::{Record, Status};
 use crate::error::{Error, Kind, Result};
+use crate::units::Unit;
 
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,8 +47,7 @@ impl Point {
     fn of(record: &Record) -> Self {
         let median = |metric: &super::record::Metric| {
             let series = &metric.series;
-            let party = series.party.as_ref().map(|party| format!("{party} ")).unwrap_or_default();
-            (format!("{party}{} {}", series.metric, series.unit), metric.summary.median)
+            (history_key(series.party.as_deref(), &series.metric, series.unit), metric.summary.median)
         };
         Self {
             history: VERSION,
@@ -60,6 +60,12 @@ impl Point {
             medians: record.metrics.iter().map(median).collect(),
         }
     }
+}
+
+/// The name of a metric in a history: `wall_time ns`, `client wall_time ns`.
+pub fn history_key(party: Option<&str>, metric: &str, unit: Unit) -> String {
+    let party = party.map(|party| format!("{party} ")).unwrap_or_default();
+    format!("{party}{metric} {unit}")
 }
 
 /// Adds what was measured to the history in `folder`; gives how many lines are new.

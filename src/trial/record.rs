@@ -3,6 +3,7 @@
 //! Neighbours: `runner` says how it ended, `store` keeps it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -74,11 +75,17 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
         metrics: Vec::new(),
         histograms: Vec::new(),
         throughput: Vec::new(),
-        facts: BTreeMap::new(),
+        facts: scenario.variables().into_iter().map(variable).collect(),
         notes: Vec::new(),
         functions: Vec::new(),
         identity: identity.facts.clone(),
     }
+}
+
+/// The fact of a variable that the body reads.
+fn variable((name, value): (&str, Option<OsString>)) -> (String, String) {
+    let value = value.map_or_else(|| "not set".into(), |value| value.to_string_lossy().into_owned());
+    (format!("variable.{name}"), value)
 }
 
 /// Puts what was measured into a record.
@@ -92,7 +99,8 @@ fn fill(record: &mut Record, outcome: Outcome, plan: &Plan) {
         return;
     }
     record.histograms = histograms;
-    (record.throughput, record.facts, record.notes, record.functions) = (throughput, facts, notes, functions);
+    record.facts.extend(facts);
+    (record.throughput, record.notes, record.functions) = (throughput, notes, functions);
 }
 
 /// Fails a trial that took longer than `--ensure-time` allows. A number from

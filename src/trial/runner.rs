@@ -201,7 +201,9 @@ impl<'a> Runner<'a> {
         let alive = Alive::default();
         let duel = Duel { alive: alive.clone(), ..duel.clone() };
         let (plan, scratch) = (self.plan.clone(), self.scratch.clone());
-        let work = move || ticket.done(duel.measure(scenario.id().as_str(), &plan, &scratch));
+        let work = move || {
+            ticket.done(duel.measure(scenario.id().as_str(), scenario.party_names(), &plan, &scratch))
+        };
         let thread = match std::thread::Builder::new().name("turns".into()).spawn(work) {
             Ok(thread) => thread,
             Err(error) => {

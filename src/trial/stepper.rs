@@ -14,8 +14,7 @@ use std::thread;
 
 use super::isolate::{PARENT, how_it_ended, pass_on};
 use super::steps::{PADDING, Said, VERSION, order};
-use crate::measure::{Step, Tempo};
-use crate::samples::Sample;
+use crate::measure::{Step, Taken, Tempo};
 use crate::sys;
 
 /// The groups of the children that live, to be killed from another thread.
@@ -158,10 +157,10 @@ impl Stepper {
     ///
     /// # Errors
     /// The body failed.
-    pub fn take(&mut self, tempo: Tempo) -> Result<Sample, String> {
+    pub fn take(&mut self, tempo: Tempo) -> Result<Taken, String> {
         self.say(Step::Take(tempo))?;
         match self.hear()? {
-            Said::Took(sample) => Ok(sample),
+            Said::Took(taken) => Ok(taken),
             other => Err(format!("it said {other:?} instead of a step")),
         }
     }

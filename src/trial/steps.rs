@@ -9,10 +9,13 @@
 //! ```text
 //! child:  wallgrind-steps 1 NAME PRECISION_NS
 //! child:  ready ITERATIONS BATCHES STEP_NS
-//! parent: take ITERATIONS BATCHES        child: took ITERATIONS NS      (again and again)
+//! parent: take ITERATIONS BATCHES        child: took ITERATIONS NS [NS NS]   (again and again)
 //! parent: end                            child: ended
 //! child:  failed "WHY" (a JSON string)   at any time, as its last line
 //! ```
+//!
+//! The two times behind that of the whole are those of the parties. A parent that
+//! knows nothing of them passes by them, and a child may leave them out.
 //!
 //! Neighbours: `stepper` is the parent's side, `turns` goes from pair to pair.
 
@@ -26,7 +29,7 @@ use anyhow::{Result as Anyhow, bail, ensure};
 use super::body::message;
 use super::isolate::PARENT;
 use crate::error::{Error, Kind, Result};
-use crate::measure::{self, ClockFacts, Conductor, Failure, Step, Tempo};
+use crate::measure::{self, ClockFacts, Conductor, Failure, Step, Taken, Tempo};
 use crate::plan::Plan;
 use crate::samples::Sample;
 use crate::scenario::Scenario;
@@ -47,7 +50,7 @@ pub enum Said {
     /// It is warm.
     Ready(Tempo, u64),
     /// It has taken a step.
-    Took(Sample),
+    Took(Taken),
     /// Its body has ended well.
     Ended,
     /// Its body has failed.
@@ -62,7 +65,10 @@ impl Said {
                 format!("wallgrind-steps {version} {name} {precision}\n")
             }
             Self::Ready(tempo, ns) => format!("ready {} {} {ns}\n", tempo.iterations, tempo.batches),
-            Self::Took(sample) => format!("took {} {}\n", sample.iterations, sample.total),
+            Self::Took(Taken { sample, parties }) => {
+                let parties = parties.map(|[a, b]| format!(" {a} {b}")).unwrap_or_default();
+                format!("took {} {}{parties}\n", sample.iterations, sample.total)
+            }
             Self::Ended => "ended\n".into(),
             Self::Failed(why) => format!("failed {}\n", serde_json::json!(why)),
         }
@@ -85,7 +91,8 @@ impl Said {
             "ready" => Self::Ready(tempo()?, number(2)?),
             "took" => {
                 let sample = Sample { iterations: number(0)?, total: number(1)? };
-                (sample.iterations > 0).then_some(Self::Took(sample))?
+                let parties = number(2).zip(number(3)).map(|(a, b)| [a, b]);
+                (sample.iterations > 0).then_some(Self::Took(Taken { sample, parties }))?
             }
             "ended" => Self::Ended,
             "failed" => Self::Failed(serde_json::from_str(rest).ok()?),
@@ -139,8 +146,8 @@ impl Conductor for Parent {
         Ok(step)
     }
 
-    fn took(&mut self, sample: Sample) -> Anyhow<()> {
-        self.say(&Said::Took(sample))
+    fn took(&mut self, taken: Taken) -> Anyhow<()> {
+        self.say(&Said::Took(taken))
     }
 }
 
@@ -206,10 +213,12 @@ mod tests {
     #[test]
     fn what_is_said_is_what_is_heard() {
         let tempo = Tempo { iterations: 3, batches: 7 };
+        let sample = Sample { iterations: 21, total: 4_000 };
         let all = [
             Said::Hello(1, "a::b".into(), 29.5),
             Said::Ready(tempo, 12),
-            Said::Took(Sample { iterations: 21, total: 4_000 }),
+            Said::Took(Taken { sample, parties: None }),
+            Said::Took(Taken { sample, parties: Some([3_000, 900]) }),
             Said::Ended,
             Said::Failed("two\nlines \"and\" more".into()),
         ];
@@ -222,6 +231,9 @@ mod tests {
         for bad in ["", "take", "take 0 1\n", "take 1 x\n", "stop\n"] {
             assert_eq!(step(bad), None, "{bad:?}");
         }
+        // A child of a later version may say more.
+        let more = Said::parse("took 21 4000 3000 900 and more\n");
+        assert_eq!(more, Some(Said::Took(Taken { sample, parties: Some([3_000, 900]) })));
         let lines = [
             "",
             "ended",

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::body::Verdict;
 use super::stepper::{Alive, Start, Stepper};
 use crate::compare::{self, BASELINE_SUFFIX, is_settled, next_look};
-use crate::measure::{ClockFacts, Failure, Outcome, Tempo};
+use crate::measure::{ClockFacts, Failure, Outcome, Taken as Step, Tempo};
 use crate::plan::Plan;
 use crate::samples::{Sample, Series};
 use crate::stats::Look;
@@ -48,7 +48,7 @@ pub struct Duel {
     pub variables: Vec<(String, OsString)>,
     /// The processors to use in turn; empty leaves it to the system.
     pub cpus: Vec<usize>,
-    /// Tests in this run, for the error of all of them.
+    /// Tests in this run (parties apart), for the error of all of them.
     pub family: usize,
     /// What lives.
     pub alive: Alive,
@@ -57,20 +57,29 @@ pub struct Duel {
 /// What was taken so far.
 #[derive(Default)]
 struct Taken {
-    /// Steps of the other and of this build.
-    samples: [Vec<Sample>; 2],
-    turns: compare::Turns,
+    /// The whole, and each party where both builds tell them apart.
+    all: Vec<Of>,
+    looks: Vec<Look>,
+    pairs: usize,
     /// Set by the first pair, and kept.
     tempo: Option<(Tempo, usize)>,
     precision: f64,
 }
 
+/// The steps of the whole, or of one party.
+#[derive(Clone, Default)]
+struct Of {
+    /// Of the other and of this build.
+    samples: [Vec<Sample>; 2],
+    log_ratios: Vec<f64>,
+}
+
 impl Duel {
-    /// Measures one scenario.
+    /// Measures one scenario, whose parties have these names.
     ///
     /// # Errors
     /// A body failed, in this build or in the other.
-    pub fn measure(&self, name: &str, plan: &Plan, scratch: &Path) -> Verdict {
+    pub fn measure(&self, name: &str, parties: &[String], plan: &Plan, scratch: &Path) -> Verdict {
         let begin = Instant::now();
         let budget = plan.walltime.time;
         let mut rng = fastrand::Rng::with_seed(plan.walltime.seed);
@@ -78,16 +87,16 @@ impl Duel {
         let mut look = next_look(0);
         loop {
             self.pair(name, scratch, &mut rng, &mut taken).map_err(Failure::Failed)?;
-            let (pairs, elapsed) = (taken.turns.log_ratios.len(), begin.elapsed());
+            let (pairs, elapsed) = (taken.pairs, begin.elapsed());
             let last = elapsed + elapsed / pairs as u32 > budget && pairs >= LEAST_PAIRS;
             if pairs < look && !last {
                 continue;
             }
             let share = if last { 1.0 } else { elapsed.as_secs_f64() / budget.as_secs_f64() };
-            taken.turns.looks.push(Look { n: pairs as f64, share: share.min(1.0) });
+            taken.looks.push(Look { n: pairs as f64, share: share.min(1.0) });
             look = next_look(pairs);
-            if last || is_settled(&taken.turns, &plan.compare.rule, self.family) {
-                return Ok(self.outcome(taken, plan));
+            if last || taken.turns().all(|turns| is_settled(&turns, &plan.compare.rule, self.family)) {
+                return Ok(self.outcome(taken, parties, plan));
             }
         }
     }
@@ -100,8 +109,8 @@ impl Duel {
         rng: &mut fastrand::Rng,
         taken: &mut Taken,
     ) -> Result<(), String> {
-        let pair = taken.turns.log_ratios.len();
-        let (padding, cpu) = (rng.usize(..PADDING), self.cpus.get(pair % self.cpus.len().max(1)).copied());
+        let (padding, cpu) =
+            (rng.usize(..PADDING), self.cpus.get(taken.pairs % self.cpus.len().max(1)).copied());
         let programs = [&self.other, &self.this];
         let scratch = tempfile::Builder::new().prefix("pair-").tempdir_in(scratch);
         let scratch = scratch.map_err(|error| format!("no folder for a pair of processes: {error}"))?;
@@ -125,25 +134,18 @@ impl Duel {
         }
         let (tempo, steps) = *taken.tempo.get_or_insert_with(|| plan_steps(&[children[0].1, children[1].1]));
         taken.precision = taken.precision.max(children[0].0.precision).max(children[1].0.precision);
-        let mut samples = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
+        let mut steps_of = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
         for side in order(steps, rng) {
-            let sample = children[side].0.take(tempo).map_err(|why| of_side(side, &why))?;
-            samples[side].push(sample);
+            steps_of[side].push(children[side].0.take(tempo).map_err(|why| of_side(side, &why))?);
         }
         for (side, (child, _)) in children.into_iter().enumerate() {
             child.end().map_err(|why| of_side(side, &why))?;
         }
-        let each = |side: usize| {
-            samples[side].iter().map(|s| s.total as f64 / s.iterations as f64).collect::<Vec<_>>()
-        };
-        taken.turns.log_ratios.push(compare::Turns::log_ratio(&each(0), &each(1)));
-        for side in [0, 1] {
-            taken.samples[side].append(&mut samples[side]);
-        }
+        taken.add(&steps_of);
         Ok(())
     }
 
-    fn outcome(&self, taken: Taken, plan: &Plan) -> Outcome {
+    fn outcome(&self, taken: Taken, parties: &[String], plan: &Plan) -> Outcome {
         let (tempo, steps) = taken.tempo.unwrap_or((Tempo { iterations: 1, batches: 1 }, 1));
         let cpus: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
         let facts = [
@@ -154,8 +156,8 @@ impl Duel {
             ("iterations_per_batch", tempo.iterations.to_string()),
             ("batches_per_sample", tempo.batches.to_string()),
             ("steps_per_pair", steps.to_string()),
-            ("pairs", taken.turns.log_ratios.len().to_string()),
-            ("looks", compare::Turns::looks_in_words(&taken.turns.looks)),
+            ("pairs", taken.pairs.to_string()),
+            ("looks", compare::Turns::looks_in_words(&taken.looks)),
             (
                 "cpu_pinned",
                 if cpus.is_empty() { "no".into() } else { format!("in turn: {}", cpus.join(" ")) },
@@ -163,15 +165,57 @@ impl Duel {
             ("bootstrap_seed", plan.walltime.seed.to_string()),
         ];
         let facts: BTreeMap<String, String> = facts.map(|(key, value)| (key.to_string(), value)).into();
-        let [before, after] = taken.samples;
-        let series =
-            vec![series("wall_time".into(), after), series(format!("wall_time{BASELINE_SUFFIX}"), before)];
+        let names = std::iter::once(None).chain(parties.iter().map(Some));
+        let of = |(name, of): (Option<&String>, Of)| {
+            let [before, after] = of.samples;
+            let metrics = [("wall_time".into(), after), (format!("wall_time{BASELINE_SUFFIX}"), before)];
+            metrics.map(|(metric, samples)| Series {
+                metric,
+                party: name.cloned(),
+                unit: Unit::Nanoseconds,
+                direction: Direction::LowerIsBetter,
+                samples,
+            })
+        };
+        let series = names.zip(taken.all).flat_map(of).collect();
         Outcome { series, facts, ..Outcome::default() }
     }
 }
 
-fn series(metric: String, samples: Vec<Sample>) -> Series {
-    Series { metric, party: None, unit: Unit::Nanoseconds, direction: Direction::LowerIsBetter, samples }
+impl Taken {
+    /// What the pairs say of the whole and of each party.
+    fn turns(&self) -> impl Iterator<Item = compare::Turns> {
+        let turns = |of: &Of| compare::Turns { log_ratios: of.log_ratios.clone(), looks: self.looks.clone() };
+        self.all.iter().map(turns)
+    }
+
+    /// Adds the steps of a pair, of the other and of this build.
+    fn add(&mut self, steps: &[Vec<Step>; 2]) {
+        // An older build does not tell its parties apart; one step without
+        // them leaves the parties of the whole comparison out.
+        let tells = steps.iter().flatten().all(|step| step.parties.is_some());
+        let parts = if tells { 3 } else { 1 };
+        if self.pairs == 0 {
+            self.all = vec![Of::default(); parts];
+        }
+        self.all.truncate(parts);
+        for (part, of) in self.all.iter_mut().enumerate() {
+            let mut each = [Vec::new(), Vec::new()];
+            for (side, steps) in steps.iter().enumerate() {
+                let samples: Vec<Sample> = steps.iter().map(|step| sample_of(step, part)).collect();
+                each[side] = samples.iter().map(|s| s.total as f64 / s.iterations as f64).collect();
+                of.samples[side].extend(samples);
+            }
+            of.log_ratios.push(compare::Turns::log_ratio(&each[0], &each[1]));
+        }
+        self.pairs += 1;
+    }
+}
+
+/// The whole of a step (part 0), or one of its parties.
+fn sample_of(step: &Step, part: usize) -> Sample {
+    let party = part.checked_sub(1).and_then(|at| step.parties.map(|parties| parties[at]));
+    Sample { total: party.unwrap_or(step.sample.total), ..step.sample }
 }
 
 fn of_side(side: usize, why: &str) -> String {
@@ -211,6 +255,22 @@ mod tests {
             assert_eq!(order, of(seed));
         }
         assert!((1..20).any(|seed| of(seed) != of(0)));
+    }
+
+    #[test]
+    fn parties_are_kept_apart_as_long_as_both_builds_tell_them() {
+        let step = |total, parties| Step { sample: Sample { iterations: 2, total }, parties };
+        let both = [vec![step(10, Some([6, 4])); 4], vec![step(12, Some([6, 6])); 4]];
+        let mut taken = Taken::default();
+        taken.add(&both);
+        let ratios: Vec<f64> = taken.turns().map(|turns| turns.log_ratios[0].exp()).collect();
+        assert_eq!(ratios.len(), 3);
+        for (ratio, expected) in ratios.iter().zip([1.2, 1.0, 1.5]) {
+            assert!((ratio - expected).abs() < 1e-12, "{ratios:?}");
+        }
+        assert_eq!(taken.all[2].samples[1], vec![Sample { iterations: 2, total: 6 }; 4]);
+        taken.add(&[vec![step(10, None); 4], vec![step(12, Some([6, 6])); 4]]);
+        assert_eq!((taken.all.len(), taken.pairs, taken.all[0].log_ratios.len()), (1, 2, 2));
     }
 
     #[test]

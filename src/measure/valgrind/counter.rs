@@ -5,6 +5,7 @@
 //! readings; the flow calls [`Counter::measure`] in its own order.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -79,7 +80,8 @@ impl Counter {
     pub fn start(plan: &Plan, selected: &[&Scenario]) -> Result<Self> {
         let tool = Tool::probe()?;
         let settings = Settings::resolve(plan.mode, &plan.valgrind, &tool)?;
-        let launcher = Launcher::new(tool.clone(), settings.tool, settings.options.clone())?;
+        let launcher =
+            Launcher::new(tool.clone(), settings.tool, settings.options.clone(), variables(selected))?;
         let canary = canary::run(&launcher, &settings)?;
         let (seeds, repeat) = (plan.valgrind.seeds.max(1), plan.valgrind.repeat.max(1));
         let subjects: Vec<_> = selected.iter().map(|s| Subject::of(s)).collect();
@@ -157,6 +159,14 @@ impl Drop for Counter {
             let _ = worker.join();
         }
     }
+}
+
+/// What the bodies of all scenarios read of the environment, each once: their
+/// children are forked from one process.
+fn variables(selected: &[&Scenario]) -> Vec<(OsString, OsString)> {
+    let stated = selected.iter().flat_map(|scenario| scenario.variables());
+    let set: BTreeMap<&str, OsString> = stated.filter_map(|(name, value)| Some((name, value?))).collect();
+    set.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
 impl Subject {

@@ -43,6 +43,8 @@ pub(super) struct Launcher {
     /// `cachegrind`, `callgrind` or `dhat`, and what it is told.
     name: &'static str,
     options: Vec<String>,
+    /// What bodies read of the environment.
+    variables: Vec<(OsString, OsString)>,
     /// By seed; ended before the scratch folder goes.
     servers: Mutex<BTreeMap<u64, Arc<Server>>>,
     scratch: Scratch,
@@ -105,12 +107,18 @@ impl Launcher {
     ///
     /// # Errors
     /// There is no place for it.
-    pub(super) fn new(tool: Tool, name: &'static str, options: Vec<String>) -> Result<Self> {
+    pub(super) fn new(
+        tool: Tool,
+        name: &'static str,
+        options: Vec<String>,
+        variables: Vec<(OsString, OsString)>,
+    ) -> Result<Self> {
         let servers = Mutex::new(BTreeMap::new());
         Ok(Self {
             tool,
             name,
             options,
+            variables,
             scratch: Scratch::make()?,
             servers,
             second_tries: Mutex::new(()),
@@ -157,7 +165,11 @@ impl Launcher {
         let mut command = Command::new(&self.tool.path);
         command.args(self.options(folder.path()));
         command.arg(self.scratch.program()).arg(FLAG);
-        command.env_clear().envs(environment(seed)).env("TMPDIR", folder.path());
+        command
+            .env_clear()
+            .envs(self.variables.iter().cloned())
+            .envs(environment(seed))
+            .env("TMPDIR", folder.path());
         let server = Arc::new(Server::start(command, folder, &self.tool, deadline)?);
         servers.insert(seed, Arc::clone(&server));
         Ok(server)
@@ -300,7 +312,8 @@ fn is_done(report: &io::Result<Report>) -> bool {
     matches!(report, Ok(Report::Done(_)))
 }
 
-/// The whole environment of a child, apart from its folder for temporary files.
+/// The environment of a child, apart from its folder for temporary files and
+/// from what its body reads.
 fn environment(seed: u64) -> Vec<(OsString, OsString)> {
     let fixed =
         [(world::SEED_VARIABLE, format!("{seed:016x}")), (features::AWS_LC_VARIABLE, NO_RDRAND.to_string())];

@@ -109,8 +109,8 @@ pub fn statuses(records: &[Record]) -> Vec<(&str, &'static str)> {
     records.iter().map(|record| (record.scenario.as_str(), word(&record.status))).collect()
 }
 
-pub fn ran(mut command: Command) -> Ran {
-    let output = command.output().expect("the bench target");
+pub fn ran(mut command: impl std::borrow::BorrowMut<Command>) -> Ran {
+    let output = command.borrow_mut().output().expect("the bench target");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("Unicode");
     Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

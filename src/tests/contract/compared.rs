@@ -9,7 +9,7 @@ use wallgrind::compare::Turns;
 use wallgrind::store::{Baselines, Status};
 
 use crate::bench::{Bench, Ran, statuses};
-use crate::fixture::{HOLD, PLANTED};
+use crate::fixture::{HOLD, NOPS, PLANTED};
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
     crate::trials(
@@ -31,6 +31,12 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
                 true,
                 counts_of_another_build_are_taken_in_the_same_run,
             ),
+            (
+                "one_planted_instruction_is_called_by_counts",
+                true,
+                one_planted_instruction_is_called_by_counts,
+            ),
+            ("what_is_usual_in_a_history_does_not_fail", true, what_is_usual_in_a_history_does_not_fail),
             ("another_build_is_measured_in_turn", false, another_build_is_measured_in_turn),
             (
                 "a_trial_that_got_much_slower_fails_where_clients_see_it",
@@ -60,8 +66,13 @@ fn program() -> String {
 
 /// The bench target with a share of work planted, whatever the environment says.
 fn planted(bench: &Bench, units: u32) -> PathBuf {
-    let path = bench.dir().join(format!("planted-{units}"));
-    fs::write(&path, format!("#!/bin/sh\n{PLANTED}={units} exec '{}' \"$@\"\n", program())).expect("written");
+    with(bench, PLANTED, units)
+}
+
+fn with(bench: &Bench, variable: &str, value: u32) -> PathBuf {
+    let path = bench.dir().join(format!("{variable}-{value}"));
+    fs::write(&path, format!("#!/bin/sh\n{variable}={value} exec '{}' \"$@\"\n", program()))
+        .expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
     path
 }
@@ -137,6 +148,56 @@ fn one_more_instruction_than_in_the_baseline_fails_the_trial() {
     assert_eq!((third[0].status.clone(), third[0].metrics.len()), (Status::Ok, 1));
 }
 
+fn one_planted_instruction_is_called_by_counts() {
+    let bench = Bench::new();
+    let none = with(&bench, NOPS, 0);
+    let argv = format!("planted::nops --bench --mode cachegrind --against {}", none.display());
+    // Without the variable, and with as much as the other side, there is no difference.
+    bench.run(&format!("{argv} --run-id unset")).exits(0).says("1 same");
+    for more in ["1", "2", "15"] {
+        let ran = bench.run_with(&format!("{argv} --run-id by{more}"), &[(NOPS, more)]);
+        #[cfg(target_arch = "x86_64")]
+        ran.exits(101).says(&format!("instructions slower by +{more} ("));
+        #[cfg(not(target_arch = "x86_64"))]
+        ran.exits(101).says("instructions slower by +");
+        let run = wallgrind::store::RunDir::read(&bench.out().join(format!("by{more}"))).expect("records");
+        assert_eq!(run[0].facts.get("variable.CONTRACT_NOPS").map(String::as_str), Some(more));
+    }
+}
+
+fn what_is_usual_in_a_history_does_not_fail() {
+    let bench = Bench::new();
+    let counts = "good::second --bench --mode cachegrind";
+    bench.run(&format!("{counts} --run-id first --save-baseline main")).exits(0);
+    let record = wallgrind::store::RunDir::read(&bench.out().join("first")).expect("records").remove(0);
+    let n = record.metrics[0].series.samples[0].total;
+    // Twelve runs that go up and down by 2 %.
+    let hist = bench.dir().join("hist");
+    for (day, share) in [1.0, 1.02].into_iter().cycle().take(12).enumerate() {
+        let mut record = record.clone();
+        (record.run_id, record.started) = (format!("r{day}"), format!("2026-01-{:02}T00:00:00Z", day + 1));
+        record.metrics[0].summary.median = n as f64 * share;
+        wallgrind::store::add_to_history(&hist, &[record]).expect("added");
+    }
+    // The baseline gets a little less than there is: a change within what is usual.
+    let store = Baselines::of(&bench.out());
+    let kept = store.kept("main", "contract").expect("kept");
+    let folder = bench.out().join(".baselines/main").join(format!("contract-{}", &kept.executable[..16]));
+    let file = fs::read_dir(folder).expect("a folder").next().expect("a record").expect("an entry").path();
+    let text = fs::read_to_string(&file).expect("read");
+    let changed = |less: u64| fs::write(&file, text.replace(&n.to_string(), &(n - less).to_string()));
+    changed(1).expect("written");
+    let again = |id: &str| bench.run(&format!("{counts} --run-id {id} --baseline main --history hist"));
+    again("second").exits(0).says("usual up to 2.").says("(12 runs)").says("1 slower");
+    bench.run(&format!("{counts} --run-id third --baseline main")).exits(101);
+    command(&bench, "compare main second --history hist").exits(0);
+    command(&bench, "compare main second").exits(101);
+    changed(n / 10).expect("written");
+    again("fourth").exits(101).says("beyond its limits");
+    let none = bench.run(&format!("{counts} --run-id fifth --baseline main --history none")).exits(101);
+    none.says("the history none cannot be used");
+}
+
 fn counts_of_another_build_are_taken_in_the_same_run() {
     let bench = Bench::new();
     let argv = format!("good::second good::talk --bench --mode cachegrind --against {}", program());
@@ -149,12 +210,25 @@ fn another_build_is_measured_in_turn() {
     let bench = Bench::new();
     let ran = bench.run(&format!("good --bench --against {} --no-fail", program())).exits(0);
     assert!(ran.out.contains("3 measured;"), "{}", ran.out);
-    ran.says("compared with ").says("sequential").says("p ");
+    ran.says("compared with ")
+        .says("sequential")
+        .says("p ")
+        .says("good::talk [one]")
+        .says("good::talk [two]");
     for record in bench.records() {
         let turns = Turns::of(&record).expect("it was measured in turn");
         assert!(turns.log_ratios.len() >= 5, "{turns:?}");
-        let names: Vec<&str> = record.metrics.iter().map(|m| m.series.metric.as_str()).collect();
-        assert_eq!(names, ["wall_time", "wall_time_baseline"]);
+        let name = |m: &wallgrind::store::Metric| {
+            format!("{} {}", m.series.party.as_deref().unwrap_or("whole"), m.series.metric)
+        };
+        let names: Vec<String> = record.metrics.iter().map(name).collect();
+        let parts: &[&str] =
+            if record.scenario == "good::talk" { &["whole", "one", "two"] } else { &["whole"] };
+        let expected: Vec<String> = parts
+            .iter()
+            .flat_map(|part| [format!("{part} wall_time"), format!("{part} wall_time_baseline")])
+            .collect();
+        assert_eq!(names, expected);
     }
     assert_eq!(bench.leftovers(), [] as [&str; 0]);
 }

@@ -23,6 +23,9 @@ pub fn is_asked_for() -> bool {
 /// In the environment, adds `planted::spin`, which does so much work.
 pub const PLANTED: &str = "CONTRACT_PLANTED";
 
+/// In the environment, how many instructions `planted::nops` does besides its own.
+pub const NOPS: &str = "CONTRACT_NOPS";
+
 /// What no machine has.
 const MOON: Need = Need::new("the moon", || Err("it is out of reach".into()));
 
@@ -72,10 +75,38 @@ pub fn register(suite: &mut Suite) {
             b.iter(|| (0..units * 500).fold(1_u32, |sum, i| std::hint::black_box(sum.wrapping_mul(i))))
         });
     }
+    suite
+        .bench("planted::nops", |b| {
+            let more = std::env::var(NOPS).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+            b.iter(|| nops(more))
+        })
+        .variable(NOPS);
     // A measured child has no environment, but may be one of these.
     if std::env::var_os(more::ASK).is_some() || std::env::var_os(ASK).is_none() {
         more::register(suite);
     }
+}
+
+/// So many instructions that do nothing, up to sixteen, behind as many others whatever their number.
+#[cfg(target_arch = "x86_64")]
+fn nops(n: usize) {
+    let n = n.min(16);
+    // SAFETY: jumps forward over one-byte instructions that do nothing, at most all of them.
+    unsafe {
+        std::arch::asm!(
+            "lea {to}, [rip + 2f]", "sub {to}, {n}", "jmp {to}",
+            "nop", "nop", "nop", "nop", "nop", "nop", "nop", "nop",
+            "nop", "nop", "nop", "nop", "nop", "nop", "nop", "nop",
+            "2:",
+            to = out(reg) _, n = in(reg) n, options(nomem, nostack)
+        );
+    }
+}
+
+/// The same, nearly: a round of a loop is more than one instruction.
+#[cfg(not(target_arch = "x86_64"))]
+fn nops(n: usize) {
+    (0..n).for_each(|i| drop(std::hint::black_box(i)));
 }
 
 fn is(value: i32, expected: i32, otherwise: &'static str) -> Result<()> {

@@ -10,8 +10,10 @@ mod bench;
 mod clients;
 mod compared;
 mod counted;
+mod doctor;
 mod events;
 mod fixture;
+mod foreign;
 mod isolation;
 mod list;
 mod more;
@@ -44,7 +46,9 @@ fn main() -> ExitCode {
         clients::tests(),
         compared::tests(),
         counted::tests(),
+        doctor::tests(),
         events::tests(),
+        foreign::tests(),
         isolation::tests(),
         list::tests(),
         numbers::tests(),

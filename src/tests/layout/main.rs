@@ -38,11 +38,12 @@ const IMPORTS: &[(&str, &[&str])] = &[
             "error",
         ],
     ),
-    // `families` for the reference's names of its scenarios only.
+    // `families` for the reference's names of its scenarios only, `block` for
+    // what only trying it tells of a machine.
     (
         "cli",
         &[
-            "plan", "sys", "families", "scenario", "store", "compare", "report", "samples", "stats",
+            "plan", "sys", "families", "block", "scenario", "store", "compare", "report", "samples", "stats",
             "machine", "units", "error",
         ],
     ),
