@@ -104,6 +104,16 @@ pub struct TwoRuns {
     before: String,
     /// The run after
     after: String,
+    #[command(flatten)]
+    judging: Judging,
+    /// Report what is beyond its limits, without failing
+    #[arg(long)]
+    no_fail: bool,
+}
+
+/// The rule by which verdicts on stored records are given.
+#[derive(Debug, clap::Args)]
+pub struct Judging {
     /// Changes of a time up to this are none
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = value::share)]
     margin: f64,
@@ -116,12 +126,22 @@ pub struct TwoRuns {
     /// How much worse a metric may be: 0.1%, or ir=0.1%,wall=2%,peak_bytes=0
     #[arg(long, value_name = "LIMITS", value_parser = Limits::parse)]
     max_regress: Option<Limits>,
-    /// Report what is beyond its limits, without failing
-    #[arg(long)]
-    no_fail: bool,
     /// Compare what was measured under other conditions, and say so in each line
     #[arg(long)]
     force: bool,
+}
+
+impl Judging {
+    /// The rule as it was set.
+    pub fn rule(&self) -> Rule {
+        Rule {
+            margin: self.margin,
+            level: self.level,
+            many: if self.many == "bh" { Many::BenjaminiHochberg } else { Many::Holm },
+            limits: self.max_regress.clone().unwrap_or_default(),
+            force: self.force,
+        }
+    }
 }
 
 /// Compares two runs and prints the verdicts.
@@ -132,13 +152,7 @@ pub fn two_runs(out: &Path, wanted: &TwoRuns) -> Result<()> {
     let (before, mut faults) = records(out, &wanted.before)?;
     let (after, more) = records(out, &wanted.after)?;
     faults.extend(more);
-    let rule = Rule {
-        margin: wanted.margin,
-        level: wanted.level,
-        many: if wanted.many == "bh" { Many::BenjaminiHochberg } else { Many::Holm },
-        limits: wanted.max_regress.clone().unwrap_or_default(),
-        force: wanted.force,
-    };
+    let rule = wanted.judging.rule();
     let comparison = compare(&before, &after, Kinship::Stored, &rule);
     let width = Term::new(Color::Auto, true, false).width();
     let look = Look { width, color: Color::Auto.wanted(Out::stdout().is_terminal()) };
@@ -151,8 +165,11 @@ pub fn two_runs(out: &Path, wanted: &TwoRuns) -> Result<()> {
     Ok(())
 }
 
-/// The records of a baseline or a run.
-fn records(out: &Path, what: &str) -> Result<(Vec<Record>, Vec<Error>)> {
+/// The records of a baseline or a run, and what of it could not be read.
+///
+/// # Errors
+/// There is no such run, or it is empty.
+pub fn records(out: &Path, what: &str) -> Result<(Vec<Record>, Vec<Error>)> {
     let store = Baselines::of(out);
     if store.names().iter().any(|name| name == what) {
         let mut all = Vec::new();

@@ -16,10 +16,11 @@ use super::exchange;
 use super::history::{History, history};
 use super::names::nearest;
 use super::place;
+use super::report::{Report, report};
 use super::revision::{Revisions, ab, bench_rev};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
-use crate::report::{self, Look};
+use crate::report::{Look, table};
 use crate::store::{Found, Record, RunDir, Status};
 
 /// Reads what benches recorded. To run them: cargo bench
@@ -55,6 +56,8 @@ enum Command {
     },
     /// Compare two runs: slower, faster, same, or not known
     Compare(TwoRuns),
+    /// Write a run as a page with plots, or as the comment of a pull request
+    Report(Report),
     /// List what --save-baseline has kept, show it, or delete it
     Baselines {
         /// What to do [list]
@@ -129,6 +132,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
         Command::Compare(wanted) => two_runs(&out, wanted),
+        Command::Report(wanted) => report(&out, wanted),
         Command::Baselines { wanted } => baselines(&out, wanted.as_ref()),
         Command::History { wanted } => history(&out, wanted),
         Command::BenchRev(wanted) => bench_rev(&out, wanted),
@@ -212,7 +216,7 @@ fn show(out: &Path, run: Option<&str>) -> Result<()> {
     let term = Term::new(Color::Auto, true, false);
     let color =
         Out::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    print(&report::table(&records, Look { width: term.width(), color }))?;
+    print(&table(&records, Look { width: term.width(), color }))?;
     judge_faults(faults)
 }
 

@@ -17,6 +17,7 @@ mod listing;
 mod names;
 mod place;
 mod progress;
+mod report;
 mod resolve;
 mod revision;
 mod select;

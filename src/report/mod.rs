@@ -3,10 +3,16 @@
 
 mod annotate;
 mod determinism;
+mod entries;
 pub mod exchange;
 mod format;
 mod grid;
+mod html;
+mod markdown;
+#[cfg(test)]
+mod markdown_tests;
 mod model;
+mod plot;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -16,6 +22,9 @@ mod verdicts_tests;
 
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
+pub use entries::{Against, Class, Entry, Sources, entries, totals};
+pub use html::html;
+pub use markdown::{MOST as MOST_MARKDOWN, markdown};
 pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
 pub use terminal::{Look, table};
 pub use verdicts::{failure, verdicts};
