@@ -85,7 +85,8 @@ fn samples_that_are_too_many_keep_the_least_and_the_greatest() {
     assert!((90..=102).contains(&dots.len()), "{}", dots.len());
     let (low, high) =
         (dots.iter().max_by_key(|p| p.1).expect("one"), dots.iter().min_by_key(|p| p.1).expect("one"));
-    assert_eq!((low.0, high.0), (WIDTH * 7_777 / 9_999, WIDTH * 1_234 / 9_999));
+    let place = |i: f64| (f64::from(WIDTH) * i / 9_999.0).round() as i32;
+    assert_eq!((low.0, high.0), (place(7_777.0), place(1_234.0)));
     assert!(plot.note.contains("about 200 samples"), "{}", plot.note);
 }
 

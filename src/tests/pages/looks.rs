@@ -65,12 +65,15 @@ fn narrow() -> Result<(), String> {
         all("#rows button").find((b) => b.textContent === "disk::read").click();
         const scroll = document.querySelector("main > .scroll");
         const page = document.documentElement;
+        const end = scroll.getBoundingClientRect().left + scroll.clientWidth;
+        const wide = all("#table *").filter((e) => e.getBoundingClientRect().right > end && !e.closest(".detail .scroll"))
+            .map((e) => `${e.className} ${e.getBoundingClientRect().right - end} ${e.textContent.slice(0, 40)}`);
         return [page.scrollWidth - page.clientWidth, scroll.scrollWidth - scroll.clientWidth,
-            all("figure").every((f) => f.getBoundingClientRect().right <= innerWidth), innerWidth];
+            all("figure").every((f) => f.getBoundingClientRect().right <= innerWidth), wide];
     "##;
     for width in [500, 800, 1_300] {
         let seen = ask_in_peace(&Scene::new().page(), Visit { width, ..Visit::default() }, script)?;
-        same("pixels too wide", &json!([seen[0], seen[1], seen[2]]), &json!([0, 0, true]))?;
+        same(&format!("at {width}: pixels too wide, and what is"), seen, json!([0, 0, true, []]))?;
     }
     Ok(())
 }
