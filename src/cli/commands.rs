@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::baselines::{TwoRuns, Wanted, baselines, two_runs};
-use super::cloud_hypervisor;
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
+use super::formats::{self, Imported};
 use super::history::{History, history};
 use super::names::nearest;
 use super::place;
@@ -21,7 +21,7 @@ use super::revision::{Revisions, ab, bench_rev};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Look, table};
-use crate::store::{Found, Record, RunDir, Status};
+use crate::store::{Found, JSON_SCHEMA, Record, RunDir, Status};
 
 /// Reads what benches recorded. To run them: cargo bench
 #[derive(Debug, Parser)]
@@ -78,25 +78,18 @@ enum Command {
     Doctor(Doctor),
     /// Write a run in the format of another tool
     Export {
-        /// The tool
-        #[arg(value_parser = ["rustls-ci", "cloud-hypervisor"])]
+        /// The format
+        #[arg(value_parser = formats::NAMES)]
         format: String,
-        /// The run, or a folder with records
+        /// The run, a folder with records, or a baseline
         run: String,
-        /// The folder to write (rustls-ci), or the file (cloud-hypervisor)
+        /// The file to write (- for standard output), or the folder (rustls-ci, criterion)
         to: PathBuf,
     },
     /// Read results of another tool into a run
-    Import {
-        /// The tool
-        #[arg(value_parser = ["rustls-ci"])]
-        format: String,
-        /// The folder to read
-        from: PathBuf,
-        /// The name of the run [a new one]
-        #[arg(long, value_name = "ID")]
-        run_id: Option<String>,
-    },
+    Import(Imported),
+    /// Print the JSON Schema of a record
+    Schema,
 }
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
@@ -138,11 +131,9 @@ fn run(cli: &Cli) -> Result<()> {
         Command::BenchRev(wanted) => bench_rev(&out, wanted),
         Command::Ab(wanted) => ab(&out, wanted),
         Command::Doctor(wanted) => doctor(&out, wanted),
-        Command::Export { format, run, to } if format == "cloud-hypervisor" => {
-            cloud_hypervisor::export(&out, run, to)
-        }
-        Command::Export { run, to, .. } => exchange::export(&out, run, to),
-        Command::Import { from, run_id, .. } => exchange::import(&out, from, run_id.as_deref()),
+        Command::Export { format, run, to } => formats::export(&out, format, run, to),
+        Command::Import(wanted) => formats::import(&out, wanted),
+        Command::Schema => print(JSON_SCHEMA),
     }
 }
 

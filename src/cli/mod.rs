@@ -10,6 +10,7 @@ mod doctor;
 mod env;
 mod events;
 mod exchange;
+mod formats;
 mod history;
 mod json;
 mod lines;
