@@ -194,6 +194,9 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Bench target, scenario and meter.
+type Name<'a> = (&'a str, &'a str, &'a str);
+
 /// The trials of a run, the most urgent first, and of those that are equally
 /// so the one that changed most; else in the order in which they ran.
 pub fn entries<'a>(sources: &Sources<'a>) -> Vec<Entry<'a>> {
@@ -201,7 +204,7 @@ pub fn entries<'a>(sources: &Sources<'a>) -> Vec<Entry<'a>> {
         Some(against) => (against.records, Some(against.comparison)),
         None => (&[][..], None),
     };
-    let mut lines: BTreeMap<(&str, &str, &str), Vec<&Line>> = BTreeMap::new();
+    let mut lines: BTreeMap<Name<'_>, Vec<&Line>> = BTreeMap::new();
     let mut why_not: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for line in comparison.into_iter().flat_map(|all| &all.lines) {
         lines.entry((&line.suite, &line.scenario, &line.mode)).or_default().push(line);
@@ -246,13 +249,13 @@ fn last<'a>(records: &[&'a Record]) -> Option<&'a Record> {
     indexed.max_by_key(|(at, record)| (record.attempt, *at)).map(|(_, record)| *record)
 }
 
-fn by_name(points: &[Point]) -> Option<((&str, &str, &str), &[Point])> {
+fn by_name(points: &[Point]) -> Option<(Name<'_>, &[Point])> {
     let first = points.first()?;
     Some(((&first.suite, &first.scenario, &first.mode), points))
 }
 
 fn put_in_order(all: &mut [Entry<'_>], records: &[Record]) {
-    let mut places: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    let mut places: BTreeMap<Name<'_>, usize> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
         places.entry((&record.suite, &record.scenario, &record.mode)).or_insert(at);
     }

@@ -13,8 +13,11 @@ use super::same;
 use super::scene::Scene;
 use wallgrind::store::{Record, RunDir};
 
+/// A test in a folder with both runs.
+type InFolder = fn(&Path) -> Result<(), String>;
+
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, fn(&Path) -> Result<(), String>); 6] = [
+    let all: [(&str, InFolder); 6] = [
         ("both_reports_are_written", both),
         ("an_empty_run_folder_is_named", empty),
         ("a_run_that_is_partly_written_is_reported_and_fails", partly),
@@ -22,7 +25,7 @@ pub fn trials() -> Vec<Trial> {
         ("what_is_not_there_is_named", absent),
         ("a_page_that_cannot_be_written_is_named", unwritable),
     ];
-    let trial = |(name, test): (&str, fn(&Path) -> Result<(), String>)| {
+    let trial = |(name, test): (&'static str, InFolder)| {
         Trial::test(name, move || -> Result<(), Failed> {
             let dir = tempfile::tempdir()?;
             let scene = Scene::new();
