@@ -104,6 +104,19 @@ pub struct TwoRuns {
     before: String,
     /// The run after
     after: String,
+    #[command(flatten)]
+    judging: Judging,
+    /// Folder of a history: changes that are usual in it do not fail
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    /// Report what is beyond its limits, without failing
+    #[arg(long)]
+    no_fail: bool,
+}
+
+/// The rule by which verdicts on stored records are given.
+#[derive(Debug, clap::Args)]
+pub struct Judging {
     /// Changes of a time up to this are none
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = value::share)]
     margin: f64,
@@ -116,15 +129,23 @@ pub struct TwoRuns {
     /// How much worse a metric may be: 0.1%, or ir=0.1%,wall=2%,peak_bytes=0
     #[arg(long, value_name = "LIMITS", value_parser = Limits::parse)]
     max_regress: Option<Limits>,
-    /// Folder of a history: changes that are usual in it do not fail
-    #[arg(long, value_name = "DIR")]
-    history: Option<PathBuf>,
-    /// Report what is beyond its limits, without failing
-    #[arg(long)]
-    no_fail: bool,
     /// Compare what was measured under other conditions, and say so in each line
     #[arg(long)]
     force: bool,
+}
+
+impl Judging {
+    /// The rule as it was set, with what changes are usual.
+    pub fn rule(&self, usual: Usual) -> Rule {
+        Rule {
+            margin: self.margin,
+            level: self.level,
+            many: if self.many == "bh" { Many::BenjaminiHochberg } else { Many::Holm },
+            limits: self.max_regress.clone().unwrap_or_default(),
+            force: self.force,
+            usual,
+        }
+    }
 }
 
 /// Compares two runs and prints the verdicts.
@@ -135,17 +156,11 @@ pub fn two_runs(out: &Path, wanted: &TwoRuns) -> Result<()> {
     let (before, mut faults) = records(out, &wanted.before)?;
     let (after, more) = records(out, &wanted.after)?;
     faults.extend(more);
-    let rule = Rule {
-        margin: wanted.margin,
-        level: wanted.level,
-        many: if wanted.many == "bh" { Many::BenjaminiHochberg } else { Many::Holm },
-        limits: wanted.max_regress.clone().unwrap_or_default(),
-        force: wanted.force,
-        usual: match &wanted.history {
-            Some(folder) => Usual::of(&read_history(folder)?),
-            None => Usual::default(),
-        },
+    let usual = match &wanted.history {
+        Some(folder) => Usual::of(&read_history(folder)?),
+        None => Usual::default(),
     };
+    let rule = wanted.judging.rule(usual);
     let comparison = compare(&before, &after, Kinship::Stored, &rule);
     let width = Term::new(Color::Auto, true, false).width();
     let look = Look { width, color: Color::Auto.wanted(Out::stdout().is_terminal()) };
@@ -158,8 +173,11 @@ pub fn two_runs(out: &Path, wanted: &TwoRuns) -> Result<()> {
     Ok(())
 }
 
-/// The records of a baseline or a run.
-fn records(out: &Path, what: &str) -> Result<(Vec<Record>, Vec<Error>)> {
+/// The records of a baseline or a run, and what of it could not be read.
+///
+/// # Errors
+/// There is no such run, or it is empty.
+pub fn records(out: &Path, what: &str) -> Result<(Vec<Record>, Vec<Error>)> {
     let store = Baselines::of(out);
     if store.names().iter().any(|name| name == what) {
         let mut all = Vec::new();

@@ -9,18 +9,19 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::baselines::{TwoRuns, Wanted, baselines, two_runs};
-use super::cloud_hypervisor;
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
+use super::formats::{self, Imported};
 use super::history::{History, history};
 use super::names::nearest;
 use super::place;
+use super::report::{Report, report};
 use super::revision::{Revisions, ab, bench_rev};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
-use crate::report::{self, Look};
-use crate::store::{Found, Record, RunDir, Status};
+use crate::report::{Look, table};
+use crate::store::{Found, JSON_SCHEMA, Record, RunDir, Status};
 
 /// Reads what benches recorded. To run them: cargo bench
 #[derive(Debug, Parser)]
@@ -55,6 +56,8 @@ enum Command {
     },
     /// Compare two runs: slower, faster, same, or not known
     Compare(TwoRuns),
+    /// Write a run as a page with plots, or as the comment of a pull request
+    Report(Report),
     /// List what --save-baseline has kept, show it, or delete it
     Baselines {
         /// What to do [list]
@@ -75,25 +78,18 @@ enum Command {
     Doctor(Doctor),
     /// Write a run in the format of another tool
     Export {
-        /// The tool
-        #[arg(value_parser = ["rustls-ci", "cloud-hypervisor"])]
+        /// The format
+        #[arg(value_parser = formats::NAMES)]
         format: String,
-        /// The run, or a folder with records
+        /// The run, a folder with records, or a baseline
         run: String,
-        /// The folder to write (rustls-ci), or the file (cloud-hypervisor)
+        /// The file to write (- for standard output), or the folder (rustls-ci, criterion)
         to: PathBuf,
     },
     /// Read results of another tool into a run
-    Import {
-        /// The tool
-        #[arg(value_parser = ["rustls-ci"])]
-        format: String,
-        /// The folder to read
-        from: PathBuf,
-        /// The name of the run [a new one]
-        #[arg(long, value_name = "ID")]
-        run_id: Option<String>,
-    },
+    Import(Imported),
+    /// Print the JSON Schema of a record
+    Schema,
 }
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
@@ -129,16 +125,15 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
         Command::Compare(wanted) => two_runs(&out, wanted),
+        Command::Report(wanted) => report(&out, wanted),
         Command::Baselines { wanted } => baselines(&out, wanted.as_ref()),
         Command::History { wanted } => history(&out, wanted),
         Command::BenchRev(wanted) => bench_rev(&out, wanted),
         Command::Ab(wanted) => ab(&out, wanted),
         Command::Doctor(wanted) => doctor(&out, wanted),
-        Command::Export { format, run, to } if format == "cloud-hypervisor" => {
-            cloud_hypervisor::export(&out, run, to)
-        }
-        Command::Export { run, to, .. } => exchange::export(&out, run, to),
-        Command::Import { from, run_id, .. } => exchange::import(&out, from, run_id.as_deref()),
+        Command::Export { format, run, to } => formats::export(&out, format, run, to),
+        Command::Import(wanted) => formats::import(&out, wanted),
+        Command::Schema => print(JSON_SCHEMA),
     }
 }
 
@@ -212,7 +207,7 @@ fn show(out: &Path, run: Option<&str>) -> Result<()> {
     let term = Term::new(Color::Auto, true, false);
     let color =
         Out::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    print(&report::table(&records, Look { width: term.width(), color }))?;
+    print(&table(&records, Look { width: term.width(), color }))?;
     judge_faults(faults)
 }
 

@@ -84,12 +84,7 @@ pub fn import(out: &Path, from: &Path, run_id: Option<&str>) -> Result<()> {
         return Err(Error::new(Kind::Io, format!("{} holds none of {files}", from.display()))
             .hint("name the folder that rustls' ci-bench wrote its results into"));
     }
-    let run_id = match run_id {
-        Some(name) => {
-            value::folder_name(name).map_err(|wrong| Error::new(Kind::Usage, format!("--run-id: {wrong}")))?
-        }
-        None => super::place::new_run(),
-    };
+    let run_id = new_run(run_id)?;
     let started = jiff::Timestamp::now().to_string();
     let files = Import {
         icounts: icounts.as_deref(),
@@ -99,12 +94,32 @@ pub fn import(out: &Path, from: &Path, run_id: Option<&str>) -> Result<()> {
         started: &started,
     };
     let records = exchange::import(&files, &|name| families::tls::from_reference(name))?;
-    let folder = RunDir::open(out, &run_id)?;
-    for record in &records {
+    keep(out, &run_id, &records)
+}
+
+/// The name that was asked for, or a new one.
+///
+/// # Errors
+/// It cannot name a folder.
+pub fn new_run(wanted: Option<&str>) -> Result<String> {
+    match wanted {
+        Some(name) => {
+            value::folder_name(name).map_err(|wrong| Error::new(Kind::Usage, format!("--run-id: {wrong}")))
+        }
+        None => Ok(super::place::new_run()),
+    }
+}
+
+/// Writes records of another tool into a run, and says where.
+///
+/// # Errors
+/// They cannot be written.
+pub fn keep(out: &Path, run_id: &str, records: &[Record]) -> Result<()> {
+    let folder = RunDir::open(out, run_id)?;
+    for record in records {
         folder.write(record)?;
     }
-    print(&format!("{} records in {}\n", records.len(), folder.path().display()))?;
-    Ok(())
+    print(&format!("{} records in {}\n", records.len(), folder.path().display()))
 }
 
 /// Shows the functions in which a trial spent its instructions, from the
@@ -136,7 +151,7 @@ pub fn annotate(out: &Path, trial: &str, run: Option<&str>, top: usize) -> Resul
     })
 }
 
-fn make_dir(dir: &Path) -> Result<()> {
+pub fn make_dir(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(|error| {
         Error::new(Kind::Io, format!("the folder {} cannot be made", dir.display())).source(error)
     })
@@ -151,6 +166,6 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
         .map_err(|error| Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error))
 }
 
-fn unreadable(path: &Path, error: std::io::Error) -> Error {
+pub fn unreadable(path: &Path, error: std::io::Error) -> Error {
     Error::new(Kind::Io, format!("{} cannot be read", path.display())).source(error)
 }

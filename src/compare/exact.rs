@@ -36,6 +36,7 @@ fn line(record: &Record, before: &Metric, after: &Metric) -> Line {
 /// A line without values.
 pub(super) fn bare(record: &Record, metric: &Metric) -> Line {
     Line {
+        suite: record.suite.clone(),
         scenario: record.scenario.clone(),
         mode: record.mode.clone(),
         metric: metric.series.metric.clone(),

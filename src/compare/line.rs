@@ -61,6 +61,8 @@ pub enum Size {
 /// One metric of a scenario, before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
+    /// The bench target.
+    pub suite: String,
     /// The scenario.
     pub scenario: String,
     /// The meter.

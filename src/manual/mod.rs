@@ -3,6 +3,7 @@
 //! - [`methodology`]: what each number means, where it is biased, and when not to trust it.
 //! - [`counts`]: how instruction counts come to be equal to the last digit.
 //! - [`verdicts`]: slower, faster, same, or not known: baselines, builds in turn, error rates.
+//! - [`reports`]: the page and the comment of a pull request, and workflows that make them.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
 //! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
 //! - [`block_layer`]: what its operations cost, and that it does not follow the disk's size.
@@ -13,5 +14,6 @@ pub mod block_suite;
 pub mod counts;
 pub mod formats;
 pub mod methodology;
+pub mod reports;
 pub mod verdicts;
 pub mod writing_a_suite;

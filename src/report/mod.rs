@@ -3,11 +3,17 @@
 
 mod annotate;
 mod determinism;
+mod entries;
 pub mod exchange;
 mod format;
 mod grid;
+mod html;
+mod markdown;
+#[cfg(test)]
+mod markdown_tests;
 mod model;
 mod sights;
+mod plot;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -17,6 +23,9 @@ mod verdicts_tests;
 
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
+pub use entries::{Against, Class, Entry, Sources, entries, totals};
+pub use html::html;
+pub use markdown::{MOST as MOST_MARKDOWN, markdown};
 pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
 pub use sights::{Asked, Seen, seen, sights};
 pub use terminal::{Look, table};

@@ -3,6 +3,8 @@
 //!
 //! Neighbours: `terminal` renders it; `store` has the records.
 
+use std::collections::BTreeMap;
+
 use super::format::times;
 use crate::samples::Series;
 use crate::stats::{median, sorted};
@@ -147,15 +149,17 @@ pub fn sections(records: &[Record]) -> Vec<Section> {
     sections
 }
 
-fn last_attempts(records: &[Record]) -> Vec<&Record> {
-    let same = |a: &Record, b: &Record| a.suite == b.suite && a.scenario == b.scenario && a.mode == b.mode;
-    let superseded = |at: usize, record: &Record| {
-        records
-            .iter()
-            .enumerate()
-            .any(|(i, other)| same(record, other) && (other.attempt, i) > (record.attempt, at))
-    };
-    records.iter().enumerate().filter(|(at, r)| !superseded(*at, r)).map(|(_, r)| r).collect()
+/// Of each trial the last attempt, in the order of the records.
+pub(super) fn last_attempts(records: &[Record]) -> Vec<&Record> {
+    let key = |record: &Record| (record.suite.clone(), record.scenario.clone(), record.mode.clone());
+    let mut last: BTreeMap<_, (u32, usize)> = BTreeMap::new();
+    for (at, record) in records.iter().enumerate() {
+        let known = last.entry(key(record)).or_default();
+        *known = (*known).max((record.attempt, at));
+    }
+    let mut places: Vec<usize> = last.into_values().map(|(_, at)| at).collect();
+    places.sort_unstable();
+    places.into_iter().map(|at| &records[at]).collect()
 }
 
 impl Section {
@@ -197,7 +201,8 @@ fn common_parties(section: &Section) -> Option<(String, String)> {
     pairs.all(|f| of(f) == first).then_some(first)
 }
 
-fn row(record: &Record) -> Option<Row> {
+/// The row of a record; `None` for one that passed without being measured.
+pub(super) fn row(record: &Record) -> Option<Row> {
     let state = match &record.status {
         Status::Ok => State::Measured(Box::new(figures(record)?)),
         Status::Failed(reason) => State::Unmeasured("failed", reason.clone()),

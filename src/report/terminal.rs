@@ -246,7 +246,7 @@ fn line(row: &Row, columns: &[Field], notes: &Notes) -> Line {
 }
 
 /// One line without colours and control characters: a reason can hold anything.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut clean = String::new();
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {

@@ -114,7 +114,7 @@ fn name(line: &Line) -> String {
     }
 }
 
-fn change(line: &Line) -> Cell {
+pub(super) fn change(line: &Line) -> Cell {
     if let Size::None(_) = line.size {
         return Cell::default();
     }
@@ -128,7 +128,7 @@ fn change(line: &Line) -> Cell {
     (text, share)
 }
 
-fn interval(line: &Line) -> Cell {
+pub(super) fn interval(line: &Line) -> Cell {
     let Size::Estimated { interval: (low, high), .. } = line.size else { return Cell::default() };
     let text = format!("{} to {}", signed_percent(low), signed_percent(high));
     (text.clone(), text)
@@ -154,12 +154,12 @@ fn usual(learnt: Learnt) -> String {
     }
 }
 
-fn p_value(p: f64) -> String {
+pub(super) fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// The parts of the rule that were used.
-fn words(comparison: &Comparison, rule: &Rule) -> Vec<String> {
+pub(super) fn words(comparison: &Comparison, rule: &Rule) -> Vec<String> {
     let lines = || comparison.lines.iter();
     let mut words = Vec::new();
     if lines().any(|line| matches!(line.size, Size::Estimated { .. })) {

@@ -8,6 +8,7 @@ use crate::units::{Direction, Unit};
 fn line(scenario: &str, verdict: Verdict, size: Size) -> Line {
     let is_time = matches!(size, Size::Estimated { .. });
     Line {
+        suite: "s".into(),
         scenario: scenario.into(),
         mode: "walltime".into(),
         metric: if is_time { "wall_time" } else { "instructions" }.into(),

@@ -5,6 +5,7 @@
 
 mod bootstrap;
 mod changes;
+mod density;
 mod multiple;
 mod paired;
 mod quantile;
@@ -18,6 +19,7 @@ mod verdict_tests;
 
 pub use bootstrap::{RESAMPLES, median_interval, order_statistic_interval};
 pub use changes::{ENOUGH, change_points, unusual_change};
+pub use density::density;
 pub use multiple::{benjamini_hochberg, holm};
 pub use paired::{Estimate, is_equivalent, permutation_interval, permutation_p, t_critical, t_p};
 pub use quantile::{mad, mean, median, outliers, quantile, quartiles, sorted};

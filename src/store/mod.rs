@@ -23,4 +23,4 @@ pub use dir::{Found, RunDir, read_record};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};
-pub use schema::{MAJOR, MINOR};
+pub use schema::{JSON_SCHEMA, MAJOR, MINOR};

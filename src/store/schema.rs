@@ -18,6 +18,10 @@ pub const MAJOR: u64 = 1;
 /// The minor version that this program writes.
 pub const MINOR: u64 = 1;
 
+/// The form of a record as JSON Schema (draft 2020-12), for other programs.
+/// What is added within a major version is optional in it.
+pub const JSON_SCHEMA: &str = include_str!("record.schema.json");
+
 /// A record of schema 1.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RecordV1 {

@@ -49,6 +49,7 @@ fn flags_that_are_named_are_taken() {
         "src/cli/commands.rs",
         "src/cli/doctor.rs",
         "src/cli/baselines.rs",
+        "src/cli/report.rs",
         "benches/harness.rs",
         "benches/block.rs",
     ]
@@ -63,6 +64,29 @@ fn flags_that_are_named_are_taken() {
         let field = flag.trim_start_matches('-').replace('-', "_");
         let is_taken = sources.contains(&format!("{field}:")) || sources.contains(flag);
         assert!(is_taken, "the README names {flag}, which nothing takes");
+    }
+}
+
+/// Every flag of a bench target has a twin in the environment.
+#[test]
+fn variables_and_flags_of_the_workflows_are_taken() {
+    let (bench, command) = (read("src/cli/args.rs"), read("src/cli/report.rs"));
+    for workflow in ["src/manual/ci/github.yml", "src/manual/ci/gitlab.yml"].map(read) {
+        let split = |c: char| !(c.is_ascii_uppercase() || c == '_');
+        let names: BTreeSet<&str> =
+            workflow.split(split).filter_map(|word| word.strip_prefix("WALLGRIND_")).collect();
+        assert!(names.len() >= 5, "only {names:?} were found");
+        // A secret of the pipeline's own.
+        for name in names.into_iter().filter(|name| *name != "TOKEN") {
+            let field = format!("pub {}:", name.to_lowercase());
+            assert!(bench.contains(&field), "no flag has the twin WALLGRIND_{name}");
+        }
+        let reports = workflow.lines().filter(|line| line.trim_start().starts_with("wallgrind report "));
+        let flags: Vec<&str> = reports.flat_map(words).filter_map(|word| word.strip_prefix("--")).collect();
+        assert!(flags.len() >= 3, "only {flags:?} were found");
+        for flag in flags {
+            assert!(command.contains(&format!(" {flag}:")), "wallgrind report takes no --{flag}");
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 //! are full, many writers at once; and files of every schema there has been.
 //!
 //! Neighbours: the unit tests of `store` cover single files. Children are this
-//! same program, told by the environment to be one.
+//! same program, told by the environment to be one. `published` has what other
+//! programs read.
+
+mod published;
 
 use std::collections::BTreeMap;
 use std::env;
