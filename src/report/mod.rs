@@ -12,8 +12,8 @@ mod markdown;
 #[cfg(test)]
 mod markdown_tests;
 mod model;
-mod sights;
 mod plot;
+mod sights;
 mod terminal;
 #[cfg(test)]
 mod tests;
