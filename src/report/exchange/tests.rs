@@ -103,13 +103,15 @@ fn a_table_is_read_back_cell_by_cell() {
 
 #[test]
 fn a_junit_report_says_what_failed_and_what_was_ignored() {
-    let text = junit(&run());
+    let mut run = run();
+    run.push(timed("b::another"));
+    let text = junit(&run);
     let xml = roxmltree::Document::parse(&text).expect("XML");
     let suite =
         xml.descendants().find(|node| node.attribute("name") == Some("s (walltime)")).expect("a suite");
     let of = |name| suite.attribute(name).expect("an attribute");
-    assert_eq!(["tests", "failures", "errors", "skipped"].map(of), ["4", "1", "1", "1"]);
-    assert_eq!((of("time"), of("timestamp")), ("4.938", "2026-01-02T03:04:05"));
+    assert_eq!(["tests", "failures", "errors", "skipped"].map(of), ["5", "1", "1", "1"]);
+    assert_eq!((of("time"), of("timestamp")), ("6.173", "2026-01-02T03:04:05"));
     let outcome = |name: &str| xml.descendants().find(|node| node.has_tag_name(name)).expect("an outcome");
     // Control characters have no place in XML; the rest is as it was.
     let clean = "a,\"b\" <c> & 'd' =1+1 ]]> é";
