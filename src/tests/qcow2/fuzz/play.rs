@@ -127,7 +127,16 @@ impl Play {
         let header = image.header();
         let dirty = !image.is_writable() && header.incompatible & 1 != 0;
         // Version 2 has no dirty bit: COPIED flags may be unset.
-        let excused = dirty || (header.version == 2 && self.leaky);
+        // Where two guest clusters shared one, which a check allows, the last one has no COPIED flag
+        // after the other was written: nobody knows where it is. It costs a copy, no data.
+        let unset = |message: &String| {
+            let word = message.strip_prefix("L2 entry 0x")?.strip_suffix(": COPIED is wrong")?;
+            u64::from_str_radix(word, 16).ok().filter(|word| word >> 63 == 0)
+        };
+        let shared = self.damaged
+            && report.messages.len() as u64 == report.corruptions
+            && report.messages.iter().all(|message| unset(message).is_some());
+        let excused = dirty || shared || (header.version == 2 && self.leaky);
         assert!(excused || report.corruptions + report.check_errors == 0, "{report:?}");
         assert!(self.leaky || report.leaks == 0, "{report:?}");
     }
