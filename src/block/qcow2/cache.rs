@@ -49,6 +49,10 @@ pub struct Slot {
     /// One bit for each 64th part of the slice that differs from the file.
     dirty: AtomicU64,
     stamp: AtomicU64,
+    /// One bit for each entry that was found to point at nobody else's clusters, when metadata was
+    /// where it was at the time `seen_at`.
+    seen: Box<[AtomicU64]>,
+    seen_at: AtomicU64,
 }
 
 impl Slot {
@@ -81,6 +85,23 @@ impl Slot {
         }
         let part = index * words * 64 / self.words.len();
         self.dirty.fetch_or(1 << part, Ordering::AcqRel);
+    }
+
+    /// Whether [`Self::see`] was said of an entry at `time`. What is stored since then points at clusters
+    /// that were allocated for it.
+    pub fn is_seen(&self, index: usize, time: u64) -> bool {
+        let here = self.seen_at.load(Ordering::Acquire) == time;
+        here && self.seen[index / 64].load(Ordering::Relaxed) >> (index % 64) & 1 != 0
+    }
+
+    /// Notes that an entry, as it is at `time`, points at nobody else's clusters.
+    pub fn see(&self, index: usize, time: u64) {
+        if self.seen_at.load(Ordering::Acquire) != time {
+            // Who does the same at this time loses notes at the most.
+            self.seen.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+            self.seen_at.store(time, Ordering::Release);
+        }
+        self.seen[index / 64].fetch_or(1 << (index % 64), Ordering::Relaxed);
     }
 
     /// Number of the slice: guest cluster / entries in a slice.
@@ -183,7 +204,14 @@ impl Maps {
         }
         self.l1.trim();
         self.clock += 1;
-        let slot = Slot { key, words, dirty: AtomicU64::new(0), stamp: AtomicU64::new(self.clock) };
+        let slot = Slot {
+            key,
+            dirty: AtomicU64::new(0),
+            stamp: AtomicU64::new(self.clock),
+            seen: (0..words.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            seen_at: AtomicU64::new(0),
+            words,
+        };
         let at = match self.victim() {
             Some(at) => {
                 self.index.remove(&self.slots[at].key);

@@ -122,7 +122,8 @@ impl Image {
     /// The extent inside one cluster.
     fn piece(&self, maps: &Maps, slot: &Slot, guest: u64, len: u64) -> Result<Extent> {
         let cluster = self.geo.cluster_of(guest);
-        let entry = slot.load((cluster % self.per_slice()) as usize, &self.geo);
+        let index = (cluster % self.per_slice()) as usize;
+        let entry = slot.load(index, &self.geo);
         let within = self.geo.within(guest);
         let len = len.min(self.geo.cluster_size() - within);
         let (len, source) = match self.decode(entry, cluster)? {
@@ -134,7 +135,7 @@ impl Image {
                 let (len, kind) = self.part(standard, within, len);
                 match (kind, standard.host) {
                     (Part::Data, Some(host)) => {
-                        self.check_data(maps, host, guest)?;
+                        self.check_data(maps, (slot, index), host, guest)?;
                         (len, Source::Data(HostOffset(host.0 + within)))
                     }
                     (Part::Zero, _) => (len, Source::Zero),
@@ -166,8 +167,14 @@ impl Image {
     }
 
     /// Refuses data that would be on metadata or past the end of the file.
-    pub(super) fn check_data(&self, maps: &Maps, host: HostOffset, guest: u64) -> Result<()> {
-        if self.geo.data_file {
+    pub(super) fn check_data(
+        &self,
+        maps: &Maps,
+        (slot, index): (&Slot, usize),
+        host: HostOffset,
+        guest: u64,
+    ) -> Result<()> {
+        if self.geo.data_file || slot.is_seen(index, maps.meta.time()) {
             return Ok(());
         }
         if let Some(kind) = self.structure_at(maps, self.geo.cluster_of(host.0))? {
@@ -175,7 +182,9 @@ impl Image {
                 .with_guest(guest)
                 .with_host(host.0));
         }
-        self.check_end(host, guest)
+        self.check_end(host, guest)?;
+        slot.see(index, maps.meta.time());
+        Ok(())
     }
 
     fn check_end(&self, host: HostOffset, guest: u64) -> Result<()> {

@@ -208,9 +208,10 @@ impl Image {
 
     fn plan_in(&self, maps: &Maps, slot: &Slot, guest: u64, (len, ahead): (u64, u64)) -> Result<Plan> {
         let cluster = self.geo.cluster_of(guest);
-        let first = self.entry_at(maps, slot, cluster)?;
+        let own = self.is_own_table(maps, cluster)?;
+        let first = self.entry_at(slot, cluster, own)?;
         if let Some((host, part)) = self.in_place(first, guest, len) {
-            self.check_data(maps, host, guest)?;
+            self.check_data(maps, (slot, (cluster % self.per_slice()) as usize), host, guest)?;
             let len = self.extend_in_place(maps, slot, guest, len, (host, part))?;
             return Ok(Plan::InPlace { host: HostOffset(host.0 + self.geo.within(guest)), len });
         }
@@ -219,31 +220,35 @@ impl Image {
             return Ok(Plan::Reuse { host, old: first });
         }
         let left = self.per_slice() - cluster % self.per_slice();
-        let own = self.touched(guest, len).min(left);
+        let touched = self.touched(guest, len).min(left);
         let wanted = self.touched(guest, len + ahead).min(left);
         let (mut count, mut last) = (1, first);
         while count < wanted {
-            let next = self.entry_at(maps, slot, cluster + count)?;
+            let next = self.entry_at(slot, cluster + count, own)?;
             if matches!(next, Cluster::Standard(Standard { host: Some(_), copied: true, .. })) {
                 break;
             }
-            if count < own {
+            if count < touched {
                 last = next;
             }
             count += 1;
         }
-        let owned = matches!(self.l2_table(maps, cluster)?, Some((_, true)));
-        Ok(Plan::Fresh { first, last, count, owned })
+        Ok(Plan::Fresh { first, last, count, owned: own })
     }
 
-    /// What the entry of `cluster` says. In a table that is shared with a snapshot nothing may be
-    /// written in place, whatever its entries say.
-    fn entry_at(&self, maps: &Maps, slot: &Slot, cluster: u64) -> Result<Cluster> {
+    /// Whether the table that `cluster` is in is ours alone: in one that is shared with a snapshot
+    /// nothing may be written in place, whatever its entries say.
+    fn is_own_table(&self, maps: &Maps, cluster: u64) -> Result<bool> {
+        let table = maps.l1.get(&*self.file, (cluster / self.geo.l2_entries()) as usize)?;
+        Ok(table & entry::COPIED != 0)
+    }
+
+    /// What the entry of `cluster` says, for a table that is or is not our `own`.
+    fn entry_at(&self, slot: &Slot, cluster: u64, own: bool) -> Result<Cluster> {
         let index = (cluster % self.per_slice()) as usize;
         let mut found = self.decode(slot.load(index, &self.geo), cluster)?;
         if let Cluster::Standard(standard) = &mut found {
-            let table = maps.l1.get(&*self.file, (cluster / self.geo.l2_entries()) as usize)?;
-            standard.copied &= table & entry::COPIED != 0;
+            standard.copied &= own;
         }
         Ok(found)
     }
@@ -279,9 +284,10 @@ impl Image {
             if cluster.is_multiple_of(self.per_slice()) {
                 break;
             }
-            match self.in_place(self.entry_at(maps, slot, cluster)?, next, len - done) {
+            // In place from the start, so the table is our own.
+            match self.in_place(self.entry_at(slot, cluster, true)?, next, len - done) {
                 Some((host, part)) if host.0 == start + done => {
-                    self.check_data(maps, host, next)?;
+                    self.check_data(maps, (slot, (cluster % self.per_slice()) as usize), host, next)?;
                     done += part;
                 }
                 _ => break,

@@ -44,6 +44,8 @@ pub struct Structures {
     ranges: Vec<(u64, u64, Meta)>,
     refcount_table: Place,
     tables: OnceLock<Tables>,
+    /// Rises with each cluster that becomes metadata.
+    time: u64,
 }
 
 /// What the walk through the tables found.
@@ -57,7 +59,7 @@ struct Tables {
 impl Structures {
     /// Nothing, until ranges are entered, and what the tables say.
     pub fn new(refcount_table: Place) -> Self {
-        Self { refcount_table, ..Self::default() }
+        Self { refcount_table, time: 1, ..Self::default() }
     }
 
     /// Enters `count` clusters; returns what one of them was already.
@@ -65,6 +67,7 @@ impl Structures {
         if count == 0 {
             return None;
         }
+        self.time += 1;
         let end = first.saturating_add(count);
         let taken = self.ranges.iter().find(|(a, b, _)| *a < end && first < *b).map(|r| r.2);
         if taken.is_none() {
@@ -81,11 +84,17 @@ impl Structures {
     /// Enters an L2 table or a refcount block; returns what its cluster was already. For who has it
     /// from [`Image::surveyed`].
     pub fn insert(&mut self, cluster: u64, kind: Meta) -> Option<Meta> {
+        self.time += 1;
         let taken = self.in_range(cluster);
         match self.tables.get_mut().filter(|_| taken.is_none()) {
             Some(tables) => tables.insert(cluster, kind),
             None => taken,
         }
+    }
+
+    /// What rises with each cluster that becomes metadata: what was found to be data before may not be.
+    pub fn time(&self) -> u64 {
+        self.time
     }
 
     /// Forgets an L2 table or a refcount block.

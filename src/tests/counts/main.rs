@@ -8,6 +8,7 @@ mod driver;
 mod exact;
 mod failures;
 mod methods;
+mod paths;
 mod planted_tls;
 mod toys;
 
@@ -24,7 +25,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Each test runs children on all processors.
     arguments.test_threads = Some(1);
-    let tests: Vec<_> = [exact::TESTS, planted_tls::TESTS, methods::TESTS, failures::TESTS].concat();
+    let tests: Vec<_> =
+        [exact::TESTS, planted_tls::TESTS, methods::TESTS, failures::TESTS, paths::TESTS].concat();
     let trials = tests.into_iter().map(|(name, test)| {
         let ignored = valgrind::missing().is_some();
         Trial::ignorable_test(name, move || match test() {

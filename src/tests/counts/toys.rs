@@ -20,6 +20,7 @@ pub fn scenarios() -> Vec<Scenario> {
     well_behaved(&mut suite);
     ill_behaved(&mut suite);
     crate::planted_tls::register(&mut suite);
+    crate::paths::register(&mut suite);
     suite.finish().unwrap_or_else(|error| panic!("{}", error.report()))
 }
 
