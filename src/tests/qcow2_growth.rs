@@ -8,7 +8,9 @@ use std::path::Path;
 use wallgrind::block::MemStorage;
 use wallgrind::block::faults::{Faults, Target};
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{CacheSettings, Compression, CreateOptions, Image, OpenOptions, Parts, create};
+use wallgrind::block::qcow2::{
+    CacheSettings, Compression, CreateOptions, GuestOffset, Image, OpenOptions, Parts, create,
+};
 use wallgrind::block::sys::counters::{self, Call, Counts};
 
 const GIB: u64 = 1 << 30;
@@ -87,6 +89,37 @@ fn the_first_access_to_a_large_disk_costs_what_that_to_a_small_one_does() {
         image.write(0, &[8; 4096]).expect("overwrite");
         assert_eq!((faults.calls(Target::Read), faults.calls(Target::Write)), (3, 1), "{size} bytes");
     }
+}
+
+/// A file with 40,000 clusters in use, of which some are free in the middle.
+#[test]
+fn an_allocation_does_not_go_through_all_refcounts_and_forgets_no_free_cluster() {
+    let store = MemStorage::new();
+    let file = store.file().clone();
+    let mut options = CreateOptions::new(GIB / 16);
+    options.cluster_size = 512;
+    create(&store, None, &options).expect("create");
+    let write = OpenOptions::new().writable(true);
+    let (image, _) = over(&file, &write);
+    image.write(0, &vec![7; 40_000 * 512]).expect("write");
+    image.discard(30_000 * 512, 500 * 512).expect("discard");
+    image.close().expect("close");
+    let length = file.content_len();
+    let (image, faults) = over(&file, &write);
+    // Each allocates a cluster, and some a table before.
+    let (mut most, mut at) = (0, 0);
+    for number in 0..100 {
+        faults.reset();
+        at = (60_000 + number) * 512;
+        image.write(at, &[8; 512]).expect("write");
+        most = faults.calls(Target::Read).max(most);
+    }
+    assert!(most <= 2 * 16 + 8, "{most} reads for one write");
+    image.flush().expect("flush");
+    assert!(file.content_len() <= length + 10 * 512, "free clusters were not found");
+    assert_eq!(image.extent(GuestOffset(at), 512).map(|extent| extent.len).ok(), Some(512));
+    let report = image.check().expect("check");
+    assert!(report.is_clean(), "{report:?}");
 }
 
 #[test]

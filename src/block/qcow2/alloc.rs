@@ -16,6 +16,9 @@ use super::width;
 /// No structure may point beyond this offset (specification: "Cluster mapping").
 const HOST_MAX: u64 = 1 << 56;
 
+/// Slices of refcounts that one search for a free cluster goes through (64 KiB).
+const PARTS: u64 = 16;
+
 /// Host clusters in a row that were handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -32,7 +35,7 @@ impl Refcounts {
     pub fn allocate(&mut self, file: &dyn Storage, header: &mut HeaderState, max: u64) -> Result<Run> {
         header.settle(file)?;
         let first = loop {
-            let first = self.next_free(file, self.cursor)?;
+            let first = self.first_free(file)?;
             if self.block(file, first)?.is_some() {
                 break first;
             }
@@ -43,6 +46,20 @@ impl Refcounts {
             count += 1;
         }
         self.take(file, first, count)
+    }
+
+    /// The first free cluster that is known. Where nothing is free in the parts that are looked
+    /// through at a time, that is one behind the file, so that the first allocation in a large file
+    /// does not wait for a walk through all of its refcounts; the next one goes on with the walk.
+    fn first_free(&mut self, file: &dyn Storage) -> Result<u64> {
+        for _ in 0..PARTS {
+            let part = self.cursor / self.per_slice();
+            self.cursor = self.next_free_in(file, self.cursor)?;
+            if self.cursor / self.per_slice() == part {
+                return Ok(self.cursor);
+            }
+        }
+        self.next_free(file, self.cursor.max(self.virgin))
     }
 
     /// Whether the cluster `first + count` is free, has a block, and is as fresh as `first`.
@@ -60,7 +77,7 @@ impl Refcounts {
         count: u64,
     ) -> Result<Run> {
         header.settle(file)?;
-        let mut start = self.next_free(file, self.cursor)?;
+        let mut start = self.first_free(file)?;
         loop {
             let missing = self.missing_blocks(file, start, count)?;
             let total = missing + count;

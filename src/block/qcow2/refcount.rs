@@ -66,7 +66,7 @@ pub struct Refcounts {
     pub geo: Geometry,
     /// The refcount table.
     pub table: Paged,
-    /// No cluster below is free.
+    /// No cluster below is free, as far as refcounts have been looked through.
     pub cursor: u64,
     /// Clusters from here on were never part of the file: they read as zeroes.
     pub virgin: u64,
@@ -232,19 +232,25 @@ impl Refcounts {
 
     /// The first cluster from `from` on whose refcount is 0.
     pub fn next_free(&mut self, file: &dyn Storage, from: u64) -> Result<u64> {
-        let (per, order) = (self.per_slice(), self.geo.refcount_order);
         let mut cluster = from;
         loop {
-            let (key, index) = (cluster / per, cluster % per);
-            let Some(slice) = self.slice(file, key)? else {
-                return Ok(cluster);
-            };
-            let found = width::first_zero(&slice.bytes, order, index as usize, per as usize);
-            if let Some(index) = found {
-                return Ok(key * per + index as u64);
+            let next = self.next_free_in(file, cluster)?;
+            if next / self.per_slice() == cluster / self.per_slice() {
+                return Ok(next);
             }
-            cluster = (key + 1) * per;
+            cluster = next;
         }
+    }
+
+    /// The first cluster from `from` on in its slice whose refcount is 0, else the start of the next slice.
+    pub fn next_free_in(&mut self, file: &dyn Storage, from: u64) -> Result<u64> {
+        let (per, order) = (self.per_slice(), self.geo.refcount_order);
+        let (key, index) = (from / per, from % per);
+        let Some(slice) = self.slice(file, key)? else {
+            return Ok(from);
+        };
+        let found = width::first_zero(&slice.bytes, order, index as usize, per as usize);
+        Ok(found.map_or((key + 1) * per, |index| key * per + index as u64))
     }
 
     /// Makes `host` the block of the range `index` of the table.
