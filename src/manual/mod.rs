@@ -5,8 +5,10 @@
 //! - [`verdicts`]: slower, faster, same, or not known: baselines, builds in turn, error rates.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
 //! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
+//! - [`block_layer`]: what its operations cost, and that it does not follow the disk's size.
 //! - [`formats`]: what is on disk, and what the lines on the terminal are.
 
+pub mod block_layer;
 pub mod block_suite;
 pub mod counts;
 pub mod formats;

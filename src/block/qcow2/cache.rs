@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::entry::L2Entry;
+use super::entry::{self, L2Entry};
 use super::paged::Paged;
 use super::survey::Structures;
 use super::types::Geometry;
@@ -92,6 +92,14 @@ impl Slot {
     pub fn is_seen(&self, index: usize, time: u64) -> bool {
         let here = self.seen_at.load(Ordering::Acquire) == time;
         here && self.seen[index / 64].load(Ordering::Relaxed) >> (index % 64) & 1 != 0
+    }
+
+    /// Where the data of an entry is, if it says nothing else and has the `flags`. For entries of one word.
+    pub fn plain(&self, index: usize, flags: u64) -> Option<u64> {
+        let word = self.words.get(index)?.load(Ordering::Acquire);
+        let host = word & entry::OFFSET_MASK;
+        let says_more = word & !(entry::OFFSET_MASK | entry::COPIED) != 0;
+        (!says_more && host != 0 && word & flags == flags).then_some(host)
     }
 
     /// Notes that an entry, as it is at `time`, points at nobody else's clusters.

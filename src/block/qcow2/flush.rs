@@ -178,13 +178,20 @@ impl Image {
 
     /// Flushes when dirty slices made the cache outgrow its setting. The caller holds no lock.
     pub(super) fn relieve(&self) -> Result<()> {
-        if !self.maps().overgrown() {
+        if !self.is_crowded.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut state = lock(&self.state);
         self.flush_state(&mut state)?;
-        self.maps_mut().forget(|_| false);
+        let mut maps = self.maps_mut();
+        maps.forget(|_| false);
+        self.note_size(&maps);
         Ok(())
+    }
+
+    /// Says whether the cache has outgrown its setting, after a change of it.
+    pub(super) fn note_size(&self, maps: &Maps) {
+        self.is_crowded.store(maps.overgrown(), Ordering::Release);
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Image {
     pub(super) writable: AtomicBool,
     /// The refcount structures were found to be where they may be; see [`Self::intact`].
     pub(super) is_intact: AtomicBool,
+    /// The cache has outgrown its setting; see [`Self::relieve`].
+    pub(super) is_crowded: AtomicBool,
     /// Opened although structures may be damaged: nothing but a repair may change it.
     pub(super) repair_only: bool,
     pub(super) maps: RwLock<Maps>,

@@ -242,6 +242,7 @@ impl Layout {
             file_len: AtomicU64::new(self.file_len),
             writable: AtomicBool::new(writable && shown.is_none()),
             is_intact: AtomicBool::new(false),
+            is_crowded: AtomicBool::new(false),
             repair_only: options.repair,
             cache_bytes,
             maps: RwLock::new(Maps::new(Paged::new(self.l1, cache_bytes / 16), meta, options.cache.slices)),

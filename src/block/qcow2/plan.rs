@@ -209,6 +209,9 @@ impl Image {
     fn plan_in(&self, maps: &Maps, slot: &Slot, guest: u64, (len, ahead): (u64, u64)) -> Result<Plan> {
         let cluster = self.geo.cluster_of(guest);
         let own = self.is_own_table(maps, cluster)?;
+        if own && let Some((host, len)) = self.plain_run(maps, slot, guest, len, entry::COPIED) {
+            return Ok(Plan::InPlace { host, len });
+        }
         let first = self.entry_at(slot, cluster, own)?;
         if let Some((host, part)) = self.in_place(first, guest, len) {
             self.check_data(maps, (slot, (cluster % self.per_slice()) as usize), host, guest)?;

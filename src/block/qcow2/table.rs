@@ -49,6 +49,7 @@ impl Image {
             let mut maps = self.maps_mut();
             if maps.evictions() == evictions && self.l2_table(&maps, key * self.per_slice())? == table {
                 maps.insert(key, words);
+                self.note_size(&maps);
                 return Ok(());
             }
         }
@@ -56,6 +57,7 @@ impl Image {
         let table = self.l2_table(&maps, key * self.per_slice())?;
         let words = self.read_slice(key, table)?;
         maps.insert(key, words);
+        self.note_size(&maps);
         Ok(())
     }
 
@@ -71,12 +73,8 @@ impl Image {
                 let error = Error::new(ErrorKind::UnexpectedEof, "L2 table past end of file");
                 return Err(error.with_guest(guest).with_host(offset));
             }
-            let words = buf.chunks_exact(8).map(|word| {
-                let mut bytes = [0; 8];
-                bytes.copy_from_slice(word);
-                AtomicU64::new(u64::from_be_bytes(bytes))
-            });
-            Ok(words.collect())
+            let (words, _) = buf.as_chunks::<8>();
+            Ok(words.iter().map(|word| AtomicU64::new(u64::from_be_bytes(*word))).collect())
         })
     }
 

@@ -23,6 +23,13 @@ fn with_data() -> MemFile {
     file
 }
 
+/// Opens an image for writing that is marked as corrupt, without the mark.
+fn writable_again(file: &MemFile) -> Image {
+    let bits = word(file, 72);
+    patch_word(file, 72, bits & !2);
+    writable(file)
+}
+
 /// Writing guest cluster 0 must be refused, with the corrupt bit set and nothing else changed.
 fn never_written(file: &MemFile, what: &str) {
     let before = store(file).to_bytes();
@@ -102,6 +109,30 @@ fn req_18_data_never_lands_on_metadata() {
     let other = word(&file, word(&file, 40) + 16) & OFFSET;
     patch_word(&file, l2_entry(&file, 0), other | COPIED);
     never_written(&file, "data on another L2 table");
+}
+
+/// The refcount of a cluster with data is 0, so it is handed out for an L2 table: what was known of it
+/// before holds no more.
+#[test]
+fn req_18_data_that_became_metadata_is_not_touched_any_more() {
+    let file = made(|options| (options.cluster_size, options.size) = (4096, 8 << 20));
+    writable(&file).write(0, &[1; 8192]).expect("write");
+    let data = word(&file, l2_entry(&file, 0)) & OFFSET;
+    let block = word(&file, word(&file, 48));
+    patch(&file, block + 2 * (data / 4096), &[0, 0]);
+    let image = writable(&file);
+    for at in [0, 512, 1024] {
+        image.write(at, &[2; 512]).expect("in place");
+        assert_eq!(read(&image, at, 512), [2; 512]);
+    }
+    image.write(4 << 20, &[3; 512]).expect("a table where the data is");
+    image.flush().expect("flush");
+    assert_eq!(word(&file, word(&file, 40) + 16) & OFFSET, data, "the table is elsewhere");
+    assert_eq!(kind(image.read(0, &mut [0; 512])), Corrupt);
+    assert_eq!(read(&image, 4096, 512), [1; 512]);
+    assert!(!image.is_writable());
+    let image = writable_again(&file);
+    assert_eq!(kind(image.write(0, &[4; 512])), Corrupt);
 }
 
 #[test]
