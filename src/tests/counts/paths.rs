@@ -34,33 +34,38 @@ struct HotPath {
     most: u64,
 }
 
-/// What is below nine tenths of a bound is an improvement: write it down here.
+/// What is more than a twentieth below its bound is an improvement: write it down here.
 const PATHS: [HotPath; 5] = [
-    HotPath { name: "hot_path::read", len: 4096, operation: |i, buf, n| i.read(n * CLUSTER, buf), most: 0 },
+    HotPath {
+        name: "hot_path::read",
+        len: 4096,
+        operation: |i, buf, n| i.read(n * CLUSTER, buf),
+        most: 6_460,
+    },
     HotPath {
         name: "hot_path::contiguous_read",
         len: 8 * CLUSTER,
         operation: |i, buf, n| i.read(n * CLUSTER, buf),
-        most: 0,
+        most: 16_410,
     },
     HotPath {
         name: "hot_path::overwrite",
         len: 4096,
         operation: |i, buf, n| i.write(n * CLUSTER, buf),
-        most: 0,
+        most: 8_960,
     },
     HotPath {
         name: "hot_path::allocating_write",
         len: 4096,
         operation: |i, buf, n| i.write((1024 + n) * CLUSTER, buf),
-        most: 0,
+        most: 20_470,
     },
     HotPath {
         name: "hot_path::cold_read",
         len: 4096,
         // Each in a part of an L2 table of its own; none has data.
         operation: |i, buf, n| i.read((2048 + 512 * n) * CLUSTER, buf),
-        most: 0,
+        most: 85_090,
     },
 ];
 
@@ -111,7 +116,7 @@ fn cost_what_they_did() -> Result<()> {
     for (path, outcome) in PATHS.iter().zip(found) {
         let outcome = outcome.map_err(|failure| anyhow::anyhow!("{}: {failure:?}", path.name))?;
         let each = total(&outcome, "instructions")? / COUNT;
-        if each > path.most || each < path.most * 9 / 10 {
+        if each > path.most || each < path.most * 19 / 20 {
             wrong.push(format!("{}: {each} instructions an operation, bound {}", path.name, path.most));
         }
     }
