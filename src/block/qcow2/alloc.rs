@@ -49,8 +49,9 @@ impl Refcounts {
     }
 
     /// The first free cluster that is known. Where nothing is free in the parts that are looked
-    /// through at a time, that is one behind the file, so that the first allocation in a large file
-    /// does not wait for a walk through all of its refcounts; the next one goes on with the walk.
+    /// through at a time, that is one in the last range that has refcounts, or behind it, so that the
+    /// first allocation in a large file does not wait for a walk through all of its refcounts; the next
+    /// one goes on with the walk.
     fn first_free(&mut self, file: &dyn Storage) -> Result<u64> {
         for _ in 0..PARTS {
             let part = self.cursor / self.per_slice();
@@ -59,7 +60,29 @@ impl Refcounts {
                 return Ok(self.cursor);
             }
         }
-        self.next_free(file, self.cursor.max(self.virgin))
+        let last = self.last_range(file)? * self.geo.refcounts_per_block();
+        self.next_free(file, self.cursor.max(last))
+    }
+
+    /// The last range of clusters that has a refcount block and begins in the file. The file's length
+    /// alone would not do: that of a device says nothing.
+    fn last_range(&mut self, file: &dyn Storage) -> Result<u64> {
+        let most = self.virgin / self.geo.refcounts_per_block();
+        let last = match self.last_block {
+            Some(last) => last,
+            None => self.find_last_block(file)?,
+        };
+        Ok(last.min(most))
+    }
+
+    fn find_last_block(&mut self, file: &dyn Storage) -> Result<u64> {
+        let mut last = 0;
+        self.table.walk(file, |first, words| {
+            let found = words.iter().rposition(|word| *word != 0);
+            last = found.map_or(last, |at| last.max((first + at) as u64));
+        })?;
+        self.last_block = Some(last);
+        Ok(last)
     }
 
     /// Whether the cluster `first + count` is free, has a block, and is as fresh as `first`.

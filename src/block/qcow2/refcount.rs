@@ -72,6 +72,8 @@ pub struct Refcounts {
     pub virgin: u64,
     /// Clusters that became refcount blocks since the caller last took this list.
     pub placed: Vec<u64>,
+    /// The last range that has a block, once somebody asked.
+    pub(super) last_block: Option<u64>,
     slices: BTreeMap<u64, Slice>,
     dirty: BTreeSet<u64>,
     /// Bytes that the memory for slices and for the table are reckoned from.
@@ -90,6 +92,7 @@ impl Refcounts {
             cursor: 0,
             virgin: geo.clusters_for(file_len),
             placed: Vec::new(),
+            last_block: None,
             slices: BTreeMap::new(),
             dirty: BTreeSet::new(),
             cache_bytes,
@@ -255,6 +258,7 @@ impl Refcounts {
 
     /// Makes `host` the block of the range `index` of the table.
     pub fn point_table(&mut self, file: &dyn Storage, index: u64, host: u64) -> Result<()> {
+        self.last_block = self.last_block.map(|last| last.max(index));
         self.table.set(file, index as usize, host)
     }
 
@@ -270,6 +274,7 @@ impl Refcounts {
     /// Makes the table at `place` the one in force.
     pub fn replace_table(&mut self, place: Place) {
         self.table = Paged::new(place, self.cache_bytes / 16);
+        self.last_block = None;
     }
 
     /// The same settings for structures that were made anew.
