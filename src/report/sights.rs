@@ -82,7 +82,7 @@ fn why_not(record: &Record) -> String {
 pub fn sights(seen: &[Seen], left_out: &[(String, String)], asked: &Asked, look: Look) -> String {
     let column = |title: String, goes| Column { title, goes };
     let columns = [
-        column(format!("seen in {:.0} s", asked.seconds), 0),
+        column(format!("seen in {} s", asked.seconds), 0),
         column(format!("time for {}", signed_percent(asked.change)), 1),
         column("time for same".into(), 2),
         column("a pair's spread".into(), 3),

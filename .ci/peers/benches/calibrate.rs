@@ -15,13 +15,30 @@ fn shortest(mut body: peers::Body, calls: u32) -> f64 {
     (0..200).map(|_| once(&mut body)).fold(f64::INFINITY, f64::min)
 }
 
-fn main() -> anyhow::Result<()> {
+/// The rounds of each body, in the order of their names.
+fn rounds() -> anyhow::Result<Vec<f64>> {
     // The difference of two lengths of the chain, behind the same body.
     let chained = |rounds| Ok::<_, anyhow::Error>(shortest(peers::try_body("checksum", rounds)?, 20));
-    let round = (chained(8_000)? - chained(0)?) / 8_000.0;
-    for name in peers::NAMES {
-        let calls = if name == "handshake_full" { 4 } else { 50 };
-        println!("{name} {:.0}", shortest(peers::try_body(name, 0)?, calls) / round);
+    let round = (chained(2 * peers::ROUNDS)? - chained(0)?) / (2 * peers::ROUNDS) as f64;
+    let of = |name: &&str| {
+        let calls = if *name == "handshake_full" { 4 } else { 50 };
+        Ok(shortest(peers::try_body(name, 0)?, calls) / round)
+    };
+    peers::NAMES.iter().map(of).collect()
+}
+
+fn main() -> anyhow::Result<()> {
+    // The answer is known for one of them: a busy spell shows in it.
+    for _ in 0..20 {
+        let rounds = rounds()?;
+        let checksum = rounds[peers::NAMES.len() - 1] / peers::ROUNDS as f64;
+        if (0.98..1.02).contains(&checksum) {
+            peers::NAMES.iter().zip(rounds).for_each(|(name, rounds)| println!("{name} {rounds:.0}"));
+            return Ok(());
+        }
     }
-    Ok(())
+    anyhow::bail!(
+        "the machine is too busy: the checksum does not come out as the {} rounds it is",
+        peers::ROUNDS
+    )
 }

@@ -25,6 +25,9 @@ pub type Body = Box<dyn FnMut() -> u64 + Send>;
 /// The names of the bodies.
 pub const NAMES: [&str; 4] = ["handshake_full", "handshake_no_crypto", "qcow2_read", "checksum"];
 
+/// Rounds of the chain that the checksum is.
+pub const ROUNDS: u64 = 4_000;
+
 /// The body called `name`, with what is planted behind it.
 ///
 /// # Panics
@@ -46,7 +49,7 @@ pub fn try_body(name: &str, extra: u64) -> Result<Body> {
         "qcow2_read" => qcow2_read()?,
         "checksum" => {
             let words: Vec<u64> = (0..512).collect();
-            Box::new(move || chain(&words, 4_000))
+            Box::new(move || chain(&words, ROUNDS))
         }
         other => anyhow::bail!("there is no body {other}"),
     };

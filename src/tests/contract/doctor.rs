@@ -48,7 +48,7 @@ fn an_executable_against_itself_says_how_small_a_change_is_seen() {
     let bench = Bench::new();
     let argv = format!("doctor --program {} good::first fails::check --time 200ms", program());
     let text = wallgrind(&bench, &argv).exits(0).out;
-    assert!(text.contains("  good::first  ") && text.contains("seen in 0 s"), "{text}");
+    assert!(text.contains("  good::first  ") && text.contains("seen in 0.2 s"), "{text}");
     assert!(text.contains("not tested: in ") && text.contains("five is not four"), "{text}");
     let json =
         object(&wallgrind(&bench, &format!("{argv} --format json --margin 2% --change 5%")).exits(0).out);
