@@ -203,8 +203,12 @@ impl Paged {
         write_some(file, start, &bytes)
     }
 
-    /// Says that the file has what is here.
+    /// Says that the file has what is here, also where it ended within the table before.
     pub fn mark_clean(&mut self) {
+        if let Some(last) = self.dirty.last() {
+            let end = ((last + 1) * SECTOR).min(self.place.len) as u64 * 8;
+            self.place.present = self.place.present.max(end);
+        }
         self.dirty.clear();
     }
 
@@ -290,6 +294,7 @@ mod tests {
         table.forget_clean();
         assert!(!table.is_dirty() && table.bytes() == 0);
         assert_eq!((table.get(&file, 700).ok(), table.get(&file, 1800).ok()), (Some(7), Some(1800)));
+        assert_eq!(table.get(&file, 1999).ok(), Some(7), "the file was longer from then on");
         table.hide(3);
         assert_eq!(table.get(&file, 700).ok(), Some(4));
     }

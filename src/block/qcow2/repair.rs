@@ -48,13 +48,13 @@ impl Image {
 
     pub(super) fn repair_state(&self, state: &mut State) -> Result<()> {
         let found = self.references(state, &mut Report::default())?.complete()?;
-        if found.refcounts_broken {
+        let rebuilt = found.refcounts_broken || !self.raise_to(state, &found)?;
+        if rebuilt {
             self.rebuild(state)?;
-        } else {
-            self.raise_to(state, &found)?;
         }
         self.fix_copied(state)?;
-        if !found.refcounts_broken {
+        // What was found knows nothing of new refcounts, which need no more lowering.
+        if !rebuilt {
             self.lower_to(state, &found)?;
             self.fix_copied(state)?;
         }
@@ -73,22 +73,22 @@ impl Image {
         })
     }
 
-    /// Raises every count that is below the references.
-    fn raise_to(&self, state: &mut State, found: &References) -> Result<()> {
+    /// Raises every count that is below the references; says whether all of them have a place.
+    fn raise_to(&self, state: &mut State, found: &References) -> Result<bool> {
         let file = &*self.file;
         for (cluster, expected) in found.counts.iter() {
             if state.refs.get(file, cluster)? >= expected {
                 continue;
             }
             if state.refs.block(file, cluster)?.is_none() {
-                return self.rebuild(state);
+                return Ok(false);
             }
             state.refs.set(file, cluster, expected)?;
         }
         state.refs.write_dirty(file)?;
         file.sync()?;
         state.refs.mark_clean();
-        Ok(())
+        Ok(true)
     }
 
     fn lower_to(&self, state: &mut State, found: &References) -> Result<()> {
@@ -100,10 +100,7 @@ impl Image {
         })?;
         let file = &*self.file;
         for cluster in leaked {
-            let own = state.refs.placed.contains(&cluster);
-            if !own {
-                state.refs.set(file, cluster, found.counts.get(cluster))?;
-            }
+            state.refs.set(file, cluster, found.counts.get(cluster))?;
         }
         state.refs.write_dirty(file)?;
         file.sync()?;
@@ -151,6 +148,8 @@ impl Image {
         state.refs = state.refs.renewed(place, len);
         let first = start + table_clusters;
         state.refs.placed.extend(first..first + blocks);
+        // The old ones are free now, and may become anything.
+        self.surveyed()?.meta.remove_blocks();
         self.publish_blocks(state)
     }
 

@@ -104,6 +104,13 @@ impl Structures {
         }
     }
 
+    /// Forgets all refcount blocks.
+    pub fn remove_blocks(&mut self) {
+        if let Some(tables) = self.tables.get_mut() {
+            tables.kinds.retain(|_, kind| *kind != Meta::RefcountBlock);
+        }
+    }
+
     fn in_range(&self, cluster: u64) -> Option<Meta> {
         let found = self.ranges.iter().find(|(a, b, _)| (*a..*b).contains(&cluster));
         found.map(|(_, _, kind)| *kind)

@@ -1,16 +1,18 @@
-//! What the fuzzer found, each as the shortest way there.
+//! What the fuzzer and readers of the code found, each as the shortest way there.
 //!
 //! Neighbours: `fuzz` plays what found it; `image` makes the images.
 
 use wallgrind::block::faults::{Fault, Target};
 use wallgrind::block::mem::file::MemFile;
-use wallgrind::block::qcow2::{CreateOptions, Image, OpenOptions, Parts, create};
+use wallgrind::block::qcow2::{CacheSettings, CreateOptions, Image, OpenOptions, Parts, create};
 use wallgrind::block::{ErrorKind, Storage};
 
-use super::image::{SIZE, assert_clean, made, over, overlay, patch_word, read, store, writable};
+use super::image::{SIZE, assert_clean, made, over, overlay, patch_word, read, store, word, writable};
 
 /// Where a header says how long the disk is.
 const SIZE_FIELD: u64 = 24;
+/// Where it has its incompatible bits; the first says that the refcounts may be wrong.
+const INCOMPATIBLE: u64 = 72;
 
 /// A disk that ends inside a cluster, with data there, over a backing file of the same length.
 #[test]
@@ -130,4 +132,64 @@ fn a_repair_that_cannot_read_a_table_changes_nothing() {
 fn flags_that_cannot_be_made_right_are_not_relied_upon() {
     with_each_read_failing(|image| image.create_snapshot("c").map(|_| ()));
     with_each_read_failing(|image| image.delete_snapshot("b"));
+}
+
+/// A file whose clusters, as after a crash with refcounts that are written late, lie in a range that
+/// has no refcount block; and the content of its disk.
+fn without_last_block(dirty: u64) -> (MemFile, Vec<u8>) {
+    let file = made(|o| (o.size, o.cluster_size) = (SIZE, 512));
+    let content: Vec<u8> = (0..SIZE / 2).map(|at| (at / 512) as u8 | 1).collect();
+    writable(&file).write(0, &content).expect("write");
+    let table = word(&file, 48);
+    let last = (0..64).rev().map(|at| table + 8 * at).find(|&at| word(&file, at) != 0);
+    patch_word(&file, last.expect("blocks"), 0);
+    patch_word(&file, INCOMPATIBLE, dirty);
+    (file, content)
+}
+
+/// New refcounts were taken for leaks, and the clusters of the old ones were never usable again.
+#[test]
+fn refcounts_that_are_made_anew_count_themselves_and_let_go_of_the_old_ones() {
+    let (file, content) = without_last_block(1);
+    let image = writable(&file);
+    assert_clean(&image);
+    // More than what the old table and its blocks leave free.
+    let half = SIZE / 2;
+    image.write(half, &vec![9; half as usize]).expect("write");
+    assert!(read(&image, 0, content.len()) == content, "lost");
+    assert_clean(&image);
+    drop(image);
+    assert!(read(&writable(&file), half, half as usize) == vec![9; half as usize]);
+
+    let (file, content) = without_last_block(0);
+    let image =
+        super::image::open_with(&file, &OpenOptions::new().for_repair(true)).expect("open for repair");
+    let report = image.repair().expect("repair");
+    assert!(report.is_clean(), "{report:?}");
+    drop(image);
+    assert!(read(&writable(&file), 0, content.len()) == content);
+}
+
+/// A file that ends within its L1 table, whose missing end was never looked for again after a flush.
+#[test]
+fn a_table_that_the_file_cut_short_keeps_what_is_written_there() {
+    // 19 pieces of an L1 table, of which memory holds 16.
+    let size = 300 << 20;
+    let file = made(|o| (o.size, o.cluster_size) = (size, 512));
+    store(&file).set_len(file.content_len() - 256).expect("cut");
+    let cache = CacheSettings { slice_bytes: 512, slices: 2 };
+    let options = OpenOptions::new().writable(true).cache(cache);
+    let image = super::image::open_with(&file, &options).expect("open");
+    let places = || (1..=19).map(|part| size / 19 * part - 512);
+    for at in places() {
+        image.write(at / 512 * 512, &[7; 512]).expect("write");
+    }
+    image.write(size - 512, &[7; 512]).expect("write");
+    image.flush().expect("flush");
+    for _ in 0..2 {
+        for at in places().chain([size - 512]) {
+            assert_eq!(read(&image, at / 512 * 512, 512), [7; 512], "at {at}");
+        }
+    }
+    assert_clean(&image);
 }
