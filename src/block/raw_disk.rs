@@ -307,15 +307,16 @@ impl<E: Engine> Engine for RawDisk<E> {
             self.jobs.add(op);
         }
         let mut left = n - self.hand_out(out, n);
-        while left > 0 {
-            let result = self.round(left);
+        let mut result = Ok(());
+        while left > 0 && result.is_ok() {
+            result = self.round(left);
             left -= self.hand_out(out, left);
-            result?;
         }
+        // Also after a failure: nothing else would send what completions before it let start.
         if self.jobs.len() > 0 {
             self.start_jobs();
         }
-        Ok(())
+        result
     }
 
     fn notifier(&mut self) -> Result<BorrowedFd<'_>> {

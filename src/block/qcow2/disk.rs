@@ -42,6 +42,10 @@ const KEPT: u64 = 8 << 20;
 static DISKS: AtomicU64 = AtomicU64::new(0);
 
 /// A guest's disk in an image, over an engine; itself an engine over guest offsets.
+///
+/// A disk may go to another thread, but operations in flight stay known as the first thread's: let
+/// them complete before. Else a call of the image itself by the new thread, on clusters that one of
+/// them holds, waits for ever for a completion that only this thread could take, and fails with no `Busy`.
 pub struct QcowDisk<E: Engine> {
     pub(super) image: Arc<Image>,
     /// The file with the guest's data.
@@ -403,18 +407,19 @@ impl<E: Engine> Engine for QcowDisk<E> {
         ops.drain(..).for_each(|op| self.add(op));
         self.start_waiting();
         let mut left = n - self.hand_out(out, n);
-        while left > 0 {
-            let result = self.round(left);
+        let mut result = Ok(());
+        while left > 0 && result.is_ok() {
+            result = self.round(left);
             left -= self.hand_out(out, left);
-            result?;
         }
+        // Also after a failure: a drop sends no more what completions before it let start.
         if self.in_flight() > 0 {
             self.send();
             if let Some(event) = self.event.as_ref().filter(|_| !self.done.is_empty()) {
                 event.signal();
             }
         }
-        Ok(())
+        result
     }
 
     /// Signalled by the engines and, for what completes without them, by the disk. It also becomes

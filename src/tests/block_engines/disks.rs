@@ -4,6 +4,7 @@
 //! Neighbours: `subject` opens the engines; `stores` has the same for storage.
 
 use wallgrind::block::faults::{Fault, Target};
+use wallgrind::block::faulty_driver::Release;
 use wallgrind::block::{AlignedBuf, Engine, ErrorKind, Op, RawDisk};
 
 use crate::subject::{Rig, Skip, Subject, UNIT, full, must, pattern};
@@ -15,6 +16,7 @@ pub const CONTRACTS: &[Contract<Subject>] = &[
     ("the_capacity_is_kept", the_capacity_is_kept, Subject::is_plain),
     ("a_fault_at_each_step_of_a_bounced_write", a_fault_at_each_step_of_a_bounced_write, Subject::is_plain),
     ("disks_refuse_what_engines_refuse", disks_refuse_what_engines_refuse, all),
+    ("a_failed_wait_leaves_nothing_unsent", a_failed_wait_leaves_nothing_unsent, Subject::is_plain_direct),
     ("dropped_disks_carry_out_their_writes", dropped_disks_carry_out_their_writes, Subject::is_plain_direct),
 ];
 
@@ -179,6 +181,24 @@ fn disks_refuse_what_engines_refuse(subject: &Subject) -> Result<(), Skip> {
     must(disk.wait(3, &mut out));
     assert_eq!((out.len(), disk.in_flight()), (3, 1));
     must(disk.wait(1, &mut out));
+    Ok(())
+}
+
+/// The read for a bounced write comes back, then waiting fails: the write goes to the engine all the same,
+/// since nobody would ask for it later.
+fn a_failed_wait_leaves_nothing_unsent(subject: &Subject) -> Result<(), Skip> {
+    let (mut disk, rig) = disk(subject.rig(4, &pattern(4, 1))?);
+    rig.gate.close();
+    rig.gate.release(Release::First);
+    let mut ops = vec![Op::write(1, 10, sectors(100, 9)), Op::read(2, 2 * UNIT, sectors(UNIT, 0))];
+    let mut out = Vec::new();
+    assert!(disk.submit_and_wait(&mut ops, 2, &mut out).is_err(), "the gate holds one");
+    assert_eq!((ops.len(), out.len(), disk.in_flight()), (0, 0, 2));
+    assert_eq!(rig.gate.held(), 2, "the write as well");
+    rig.gate.open();
+    must(disk.wait(2, &mut out));
+    assert!(out.iter().all(|done| done.errno().is_none()));
+    assert_eq!(rig.peek(10, 100), [9; 100]);
     Ok(())
 }
 

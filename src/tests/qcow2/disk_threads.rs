@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use wallgrind::block::faults::{Fault, Faults, Target};
-use wallgrind::block::faulty_driver::Gate;
+use wallgrind::block::faulty_driver::{Gate, Release};
 use wallgrind::block::mem::crash::Crash;
 use wallgrind::block::mem::file::MemFile;
 use wallgrind::block::qcow2::{Backing, CreateOptions, Image, OpenOptions, Parts, QcowDisk};
@@ -40,6 +40,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("two_disks_of_one_thread_do_not_block_it", two_disks_of_one_thread));
     trials.push(Trial::test("who_waits_for_another_disk_is_told", who_waits_for_another_disk_is_told));
     trials.push(Trial::test("reads_in_flight_keep_their_clusters", reads_in_flight_keep_their_clusters));
+    trials.push(Trial::test("a_failed_wait_leaves_nothing_unsent", a_failed_wait_leaves_nothing_unsent));
     trials.push(Trial::test("corruption_stops_changes", corruption_stops_changes));
     trials.push(Trial::test("overlays_read_through_two_engines", overlays_read_through_two_engines));
     trials.push(Trial::test("blocks_larger_than_clusters_are_refused", blocks_larger_than_clusters));
@@ -234,6 +235,32 @@ fn who_waits_for_another_disk_is_told() -> Result<(), Failed> {
         let report = shared.image.check()?;
         assert!(report.is_clean(), "{report:?}");
     }
+    Ok(())
+}
+
+/// What a copied write reads comes back, then waiting fails: the write goes to the engine all the same.
+fn a_failed_wait_leaves_nothing_unsent() -> Result<(), Failed> {
+    let shared = shared(true)?;
+    shared.image.write(0, &[1; 8192])?;
+    shared.image.create_snapshot("a")?;
+    let gate = Gate::new();
+    gate.close();
+    let mut disk = QcowDisk::new(shared.memory(&gate)?, Arc::clone(&shared.image))?;
+    // The read is sent first, then those for what is before and behind the written sector.
+    gate.release(Release::Last);
+    gate.release(Release::Last);
+    let mut ops = vec![Op::write(1, SECTOR, sector(2)), Op::read(2, 4096, sector(0))];
+    let mut out = Vec::new();
+    assert!(disk.submit_and_wait(&mut ops, 2, &mut out).is_err(), "the gate holds one");
+    assert_eq!((ops.len(), out.len(), disk.in_flight(), gate.held()), (0, 0, 2, 2));
+    gate.open();
+    disk.wait(2, &mut out)?;
+    for done in &out {
+        done.result()?;
+    }
+    let mut bytes = [0; 1536];
+    shared.image.read(0, &mut bytes)?;
+    assert_eq!((bytes[511], bytes[512], bytes[1023], bytes[1024]), (1, 2, 2, 1));
     Ok(())
 }
 
