@@ -113,9 +113,7 @@ impl Image {
         let file = &*self.file;
         let bytes = entries * 8;
         let clusters = self.geo.clusters_for(bytes);
-        let run = state.refs.allocate_exact(file, &mut state.header, clusters);
-        self.publish_blocks(state)?;
-        let run = run?;
+        let run = self.allocate_row(state, clusters)?;
         let mut l1 = self.maps().l1.to_vec(file)?;
         l1.resize(entries as usize, 0);
         let mut out: Vec<u8> = l1.iter().flat_map(|word| word.to_be_bytes()).collect();

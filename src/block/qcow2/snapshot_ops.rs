@@ -282,9 +282,7 @@ impl Image {
         }
         bytes.resize((clusters * self.geo.cluster_size()) as usize, 0);
         let file = &*self.file;
-        let run = state.refs.allocate_exact(file, &mut state.header, clusters);
-        self.publish_blocks(state)?;
-        let run = run?;
+        let run = self.allocate_row(state, clusters)?;
         if let Err(error) = file.write_at(&bytes, run.host.0) {
             state.refs.give_back(file, run)?;
             return Err(error);

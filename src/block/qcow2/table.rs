@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicU64;
 
 use super::super::error::{Error, ErrorKind, Result};
-use super::alloc::zero_cluster;
+use super::alloc::{Run, zero_cluster};
 use super::cache::Maps;
 use super::entry::{self, Cluster, L2Entry};
 use super::image::{Free, Image, State, corrupt};
@@ -190,8 +190,19 @@ impl Image {
     }
 
     /// Free clusters for anything; refuses ones that are known to hold metadata.
-    pub(super) fn allocate(&self, state: &mut State, max: u64) -> Result<super::alloc::Run> {
+    pub(super) fn allocate(&self, state: &mut State, max: u64) -> Result<Run> {
         let run = state.refs.allocate(&*self.file, &mut state.header, max);
+        self.free_of_metadata(state, run)
+    }
+
+    /// [`Self::allocate`] of exactly `count` clusters in a row.
+    pub(super) fn allocate_row(&self, state: &mut State, count: u64) -> Result<Run> {
+        let run = state.refs.allocate_exact(&*self.file, &mut state.header, count);
+        self.free_of_metadata(state, run)
+    }
+
+    /// What was allocated, if nothing that is known is there.
+    fn free_of_metadata(&self, state: &mut State, run: Result<Run>) -> Result<Run> {
         self.publish_blocks(state)?;
         let run = run?;
         let first = self.geo.cluster_of(run.host.0);

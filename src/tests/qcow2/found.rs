@@ -7,7 +7,9 @@ use wallgrind::block::mem::file::MemFile;
 use wallgrind::block::qcow2::{CacheSettings, CreateOptions, Image, OpenOptions, Parts, create};
 use wallgrind::block::{ErrorKind, Storage};
 
-use super::image::{SIZE, assert_clean, made, over, overlay, patch_word, read, store, word, writable};
+use super::image::{
+    OFFSET, SIZE, assert_clean, made, over, overlay, patch, patch_word, read, store, word, writable,
+};
 
 /// Where a header says how long the disk is.
 const SIZE_FIELD: u64 = 24;
@@ -192,4 +194,19 @@ fn a_table_that_the_file_cut_short_keeps_what_is_written_there() {
         }
     }
     assert_clean(&image);
+}
+
+/// A table whose refcount is 0: a longer L1 table was written over it.
+#[test]
+fn a_longer_l1_table_is_not_put_where_metadata_is() {
+    let file = made(|o| (o.size, o.cluster_size) = (SIZE, 512));
+    writable(&file).write(0, &[7; 4096]).expect("write");
+    let l2 = word(&file, word(&file, 40)) & OFFSET;
+    let block = word(&file, word(&file, 48));
+    patch(&file, block + 2 * (l2 / 512), &[0, 0]);
+    let before = store(&file).to_bytes();
+    let refused = writable(&file).resize(2 * SIZE, false).expect_err("nothing else is known to be free");
+    assert_eq!(refused.kind(), ErrorKind::Corrupt);
+    let (from, after) = (l2 as usize, store(&file).to_bytes());
+    assert!(before[from..from + 512] == after[from..from + 512], "the L2 table is overwritten");
 }
