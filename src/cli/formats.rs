@@ -32,6 +32,14 @@ pub const NAMES: [&str; 10] = [
     "cloud-hypervisor",
 ];
 
+/// Those of them that are folders of files.
+const FOLDERS: [&str; 3] = ["criterion", "rustls-ci", "cloud-hypervisor"];
+
+/// Whether a path means standard output.
+pub(super) fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// What is read, and into which run.
 #[derive(Debug, clap::Args)]
 pub struct Imported {
@@ -50,6 +58,10 @@ pub struct Imported {
 /// # Errors
 /// The run cannot be read or has nothing for that format, or the file cannot be written.
 pub fn export(out: &Path, format: &str, run: &str, to: &Path) -> Result<()> {
+    if FOLDERS.contains(&format) && is_standard_output(to) {
+        return Err(Error::new(Kind::Usage, format!("{format} is a folder of files, which - cannot take"))
+            .hint("name a folder for it"));
+    }
     match format {
         "rustls-ci" => return exchange::export(out, run, to),
         "cloud-hypervisor" => return cloud_hypervisor::export(out, run, to),
@@ -64,7 +76,7 @@ pub fn export(out: &Path, format: &str, run: &str, to: &Path) -> Result<()> {
         return judge_faults(faults);
     }
     let text = text(format, &records)?;
-    if to == Path::new("-") {
+    if is_standard_output(to) {
         print(&text)?;
     } else {
         exchange::write(to, &text)?;
@@ -156,5 +168,9 @@ pub fn import(out: &Path, wanted: &Imported) -> Result<()> {
     let run_id = exchange::new_run(wanted.run_id.as_deref())?;
     let started = jiff::Timestamp::now().to_string();
     let records = github_action::import(&text, better, &run_id, &started)?;
+    if records.is_empty() {
+        return Err(Error::new(Kind::Format, format!("{} holds no results", wanted.from.display()))
+            .hint("no run was made of it"));
+    }
     exchange::keep(out, &run_id, &records)
 }

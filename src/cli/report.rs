@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use super::baselines::{Judging, records};
 use super::commands::judge_faults;
 use super::exchange::write;
+use super::formats::is_standard_output;
 use super::term::print;
 use crate::compare::{Comparison, Kinship, Turns, Usual, compare};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::report::{self, Against, Sources};
 use crate::store::{Point, Record, read_history};
 
@@ -22,10 +23,10 @@ pub struct Report {
     /// What to compare it with: a baseline, a run, or a folder with records
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// Write a page to this file: plots and all numbers, in one file
+    /// Write a page to this file: plots and all numbers, in one file; - is standard output
     #[arg(long, value_name = "PATH", required_unless_present = "markdown")]
     html: Option<PathBuf>,
-    /// Write the comment of a pull request to this file
+    /// Write the comment of a pull request to this file; - is standard output
     #[arg(long, value_name = "PATH")]
     markdown: Option<PathBuf>,
     /// Folder of a history: shown with each trial, and what changes are usual in it do not fail
@@ -41,6 +42,10 @@ pub struct Report {
 /// # Errors
 /// A run or the history cannot be read, or a report cannot be written.
 pub fn report(out: &Path, wanted: &Report) -> Result<()> {
+    if wanted.html.is_some() && wanted.html == wanted.markdown {
+        return Err(Error::new(Kind::Usage, "--html and --markdown name the same file")
+            .hint("each is a text of its own: name two"));
+    }
     let (after, mut faults) = records(out, &wanted.run)?;
     let before = match &wanted.baseline {
         Some(name) => {
@@ -82,6 +87,10 @@ fn write_all(
             .into_iter()
             .filter_map(|(path, make)| Some((path.as_ref()?, make(&sources))))
     {
+        if is_standard_output(path) {
+            print(&text)?;
+            continue;
+        }
         write(path, &text)?;
         written.push_str(&format!("{} trials in {}\n", report::entries(&sources).len(), path.display()));
     }

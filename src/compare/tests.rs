@@ -219,6 +219,41 @@ fn one_stored_process_a_side_calls_only_what_no_luck_explains() {
 }
 
 #[test]
+fn a_time_known_as_one_value_a_process_gets_no_verdict_and_fails_nothing() {
+    // Percentiles of single operations, and system calls beside them.
+    let of = |op: u64, calls: u64| {
+        let mut record = timed("a", 10_000);
+        record.metrics.push(metric("op_p99", Unit::Nanoseconds, &[op]));
+        record.metrics.push(metric("system_calls", Unit::SystemCalls, &[calls]));
+        record
+    };
+    let judge = |before: &[Record], after: &[Record], rule: &Rule| -> BTreeMap<String, Line> {
+        let lines = compare(before, after, Kinship::Stored, rule).lines;
+        lines.into_iter().map(|line| (line.metric.clone(), line)).collect()
+    };
+    for rule in [Rule::default(), with("op_p99=1%")] {
+        let lines = judge(&[of(1_000, 5)], &[of(50_000, 6)], &rule);
+        let op = &lines["op_p99"];
+        assert_eq!((op.before, op.after, op.fails), (1_000.0, 50_000.0, false));
+        assert!(
+            matches!(&op.verdict, Verdict::NotKnown(why) if why.contains("one value") && why.contains("--against")),
+            "{op:?}"
+        );
+        // Amounts stay exact.
+        assert_eq!((&lines["system_calls"].verdict, lines["system_calls"].fails), (&Verdict::Slower, true));
+    }
+    // A run with one value on the other side only is no better.
+    let mut many = of(1_000, 5);
+    many.metrics[1] = metric("op_p99", Unit::Nanoseconds, &[999, 1_000, 1_001]);
+    let lines = judge(&[many], &[of(50_000, 5)], &Rule::default());
+    assert!(matches!(lines["op_p99"].verdict, Verdict::NotKnown(_)));
+    // Three processes a side say themselves how far they are apart.
+    let three = |op: u64| [of(op, 5), of(op + 1, 5), of(op + 2, 5)];
+    let lines = judge(&three(1_000), &three(50_000), &Rule::default());
+    assert_eq!(lines["op_p99"].verdict, Verdict::Slower);
+}
+
+#[test]
 fn another_machine_another_method_and_other_parameters_are_refused_unless_forced() {
     let cases: [fn(&mut Record); 9] = [
         |r| drop(r.identity.insert("kernel".into(), "6.2".into())),

@@ -17,6 +17,10 @@ pub const ASSUMED_SPREAD: f64 = 0.107;
 /// So many processes a side say themselves how far processes are apart.
 const ENOUGH: usize = 3;
 
+/// Why a time that is one value in a process has no verdict.
+const ALONE: &str = "one value from a process does not say how far processes are apart: three processes or more a \
+                     side do, or --against, which measures the whole region of both builds in turn";
+
 /// The freedom of an error that is not estimated.
 const KNOWN: f64 = 1e9;
 
@@ -81,6 +85,12 @@ pub(super) fn stored(before: &[&Record], after: &[&Record], metric: &Metric, rul
         line.size = Size::None("a time of zero has no ratio".into());
         return Some(line);
     }
+    if !say_themselves(&was, &is) && was.iter().chain(&is).any(|m| m.alone) {
+        // The assumed spread is that of medians of many samples; a percentile
+        // of single operations moves by more, and nobody knows by how much.
+        line.size = Size::None(ALONE.into());
+        return Some(line);
+    }
     let (log_ratio, remedy) = difference(&was, &is)?;
     let p = log_ratio.p(0.0);
     let interval = shares(log_ratio.interval(rule.level));
@@ -93,23 +103,31 @@ pub(super) fn stored(before: &[&Record], after: &[&Record], metric: &Metric, rul
 struct Medians {
     median: f64,
     error: f64,
+    /// It is of one sample, and says nothing of its own error.
+    alone: bool,
 }
 
 impl Medians {
     fn of(record: &Record, like: &Metric) -> Option<Self> {
         let same = |m: &&Metric| m.series.metric == like.series.metric && m.series.party == like.series.party;
-        let summary = &record.metrics.iter().find(same)?.summary;
+        let metric = record.metrics.iter().find(same)?;
+        let summary = &metric.summary;
         let (low, high) = summary.median_ci;
         // The 95 % interval of a normal value is 3.92 deviations wide.
         let error = if low > 0.0 { (high / low).ln() / 3.92 } else { 0.0 };
-        Some(Self { median: summary.median, error })
+        Some(Self { median: summary.median, error, alone: metric.series.samples.len() == 1 })
     }
+}
+
+/// Whether there are processes enough on both sides to say how far they are apart.
+fn say_themselves(was: &[Medians], is: &[Medians]) -> bool {
+    was.len() >= ENOUGH && is.len() >= ENOUGH
 }
 
 /// After less before, and what would say more.
 fn difference(was: &[Medians], is: &[Medians]) -> Option<(Estimate, String)> {
     let logs = |all: &[Medians]| all.iter().map(|m| m.median.ln()).collect::<Vec<_>>();
-    if was.len() >= ENOUGH && is.len() >= ENOUGH {
+    if say_themselves(was, is) {
         let text = "more processes on both sides, or --against, which measures both builds in turn";
         return Some((Estimate::of_difference(&logs(was), &logs(is))?, text.into()));
     }

@@ -75,15 +75,25 @@ fn table(comparison: &Comparison, width: usize) -> Vec<Vec<Span>> {
         // Speeds and amounts have words of their own.
         for word in words {
             rows.push(Row::Group(word.to_string()));
-            let of_word = lines.iter().filter(|line| line.verdict.word(line.unit) == word);
-            of_word.for_each(|line| rows.extend(row(line)));
+            let of_word: Vec<&&Line> =
+                lines.iter().filter(|line| line.verdict.word(line.unit) == word).collect();
+            for (at, line) in of_word.iter().enumerate() {
+                // A reason that neighbours share is said once, below the last of them.
+                let again = of_word.get(at + 1).is_some_and(|next| shares_reason(line, next));
+                rows.extend(row(line, !again));
+            }
         }
     }
     lay_out(&columns, &rows, width)
 }
 
+/// Whether two lines are not compared for one and the same reason.
+fn shares_reason(a: &Line, b: &Line) -> bool {
+    matches!((&a.size, &b.size), (Size::None(a), Size::None(b)) if a == b)
+}
+
 /// The row of a line, and rows for what is to be said below it.
-fn row(line: &Line) -> Vec<Row> {
+fn row(line: &Line, with_reason: bool) -> Vec<Row> {
     let both = |v: f64| (value(v, line.unit, false), value(v, line.unit, true));
     let name = name(line);
     let mut rows = vec![Row::Row {
@@ -95,7 +105,9 @@ fn row(line: &Line) -> Vec<Row> {
         let text = format!("{} {function}", signed_count(*by as f64));
         rows.push(Row::Text { name: String::new(), style: Style::Faint, text });
     }
-    if let Verdict::NotKnown(remedy) = &line.verdict {
+    if let Verdict::NotKnown(remedy) = &line.verdict
+        && with_reason
+    {
         let text = match line.size {
             Size::Estimated { .. } => format!("would settle it: {remedy}"),
             _ => remedy.clone(),

@@ -109,3 +109,17 @@ fn a_failure_says_by_how_much() {
     );
     assert_eq!(failure(&[], "x"), None);
 }
+
+#[test]
+fn a_reason_that_neighbours_share_is_said_once() {
+    let unknown = |metric: &str, why: &str| Line {
+        metric: metric.into(),
+        ..line("a::op", Verdict::NotKnown(why.into()), Size::None(why.into()))
+    };
+    let lines = vec![unknown("op_p50", "one"), unknown("op_p90", "one"), unknown("op_p99", "two")];
+    let all = Comparison { lines, ..Comparison::default() };
+    let text = verdicts(&all, "x", &Rule::default(), Look { width: 100, color: false });
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what:?} in {text}"));
+    assert_eq!(text.matches("one").count(), 1, "{text}");
+    assert!(at("op_p90") < at("one") && at("one") < at("op_p99") && at("op_p99") < at("two"), "{text}");
+}

@@ -132,7 +132,7 @@ fn record(base: &Record, entry: Entry, better: Direction) -> Result<Record> {
     if !total.is_finite() || !(0.0..9e15).contains(&total) {
         return Err(Error::new(
             Kind::Format,
-            format!("{}: {} {} is no amount", entry.name, entry.value, entry.unit),
+            format!("{:?}: {} {} is no amount", entry.name, entry.value, entry.unit),
         ));
     }
     let series = Series {

@@ -238,7 +238,7 @@ fn what_is_no_such_file_is_named() {
     for text in ["", "{}", "[1]", "window.BENCHMARK_DATA = 7", r#"[{"name":"a","unit":"ns"}]"#] {
         assert!(refused(text).contains("no file of github-action-benchmark"), "{text}");
     }
-    assert!(refused(r#"[{"name":"a","unit":"ns","value":-1}]"#).contains("a: -1 ns is no amount"));
+    assert!(refused(r#"[{"name":"a","unit":"ns","value":-1}]"#).contains("\"a\": -1 ns is no amount"));
     assert!(refused(r#"[{"name":"a","unit":"s","value":1e300}]"#).contains("is no amount"));
 }
 

@@ -99,6 +99,8 @@ fn a_baseline_is_kept_compared_with_and_deleted() {
     assert!(command(&bench, "history add first --dir hist").exits(0).out.starts_with("0 lines added"));
     let shown = command(&bench, "history show --dir hist good::talk").exits(0).out;
     assert!(shown.starts_with("good::talk (walltime)\n") && shown.contains("10 are needed"), "{shown}");
+    assert!(shown.contains(" last, 1 runs, 10 are needed") && !shown.contains("e0"), "{shown}");
+    command(&bench, "history show --dir hist good::talc").exits(101).says("did you mean good::talk?");
     command(&bench, "history show --dir none").exits(101).says("the history none cannot be used");
     // The hidden folder of baselines is no run.
     assert_eq!(command(&bench, "runs").exits(0).out.lines().count(), 2);

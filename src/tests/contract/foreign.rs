@@ -127,5 +127,5 @@ fn two_commands_that_add_to_one_history_at_once_lose_no_line() {
     }
     let shown = ran(command(&["history", "show"])).exits(0).out;
     assert_eq!(shown.matches("wall_time ns: ").count(), 5, "{shown}");
-    assert_eq!(shown.matches(" 4 runs; 10 are needed").count(), 5, "{shown}");
+    assert_eq!(shown.matches(" 4 runs, 10 are needed").count(), 5, "{shown}");
 }

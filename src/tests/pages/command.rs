@@ -17,13 +17,15 @@ use wallgrind::store::{Record, RunDir};
 type InFolder = fn(&Path) -> Result<(), String>;
 
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, InFolder); 6] = [
+    let all: [(&str, InFolder); 8] = [
         ("both_reports_are_written", both),
         ("an_empty_run_folder_is_named", empty),
         ("a_run_that_is_partly_written_is_reported_and_fails", partly),
         ("a_newer_schema_is_named_and_the_rest_reported", newer),
         ("what_is_not_there_is_named", absent),
         ("a_page_that_cannot_be_written_is_named", unwritable),
+        ("a_dash_is_standard_output_where_it_can_be", dash),
+        ("an_import_of_nothing_makes_no_run", nothing_to_import),
     ];
     let trial = |(name, test): (&'static str, InFolder)| {
         Trial::test(name, move || -> Result<(), Failed> {
@@ -43,8 +45,12 @@ fn write(out: &Path, run: &str, records: &[Record]) -> Result<(), String> {
 }
 
 fn report(out: &Path, arguments: &[&str]) -> Result<Output, String> {
+    wallgrind(out, &[&["report"], arguments].concat())
+}
+
+fn wallgrind(out: &Path, arguments: &[&str]) -> Result<Output, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wallgrind"));
-    command.arg("--out").arg(out).arg("report").args(arguments).current_dir(out);
+    command.arg("--out").arg(out).args(arguments).current_dir(out);
     command.output().map_err(|error| error.to_string())
 }
 
@@ -125,4 +131,28 @@ fn absent(out: &Path) -> Result<(), String> {
 
 fn unwritable(out: &Path) -> Result<(), String> {
     fails(&report(out, &["after", "--html", "no/folder/a.html"])?, &["no/folder/a.html cannot be written"])
+}
+
+fn dash(out: &Path) -> Result<(), String> {
+    let output = report(out, &["after", "--markdown", "-"])?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    same(
+        "a comment alone",
+        text.starts_with("<!-- wallgrind report -->") && !text.contains("trials in"),
+        true,
+    )?;
+    // Two texts have no room in one place, and a folder of files none on standard output.
+    fails(&report(out, &["after", "--markdown", "-", "--html", "-"])?, &["name the same file", "hint: "])?;
+    fails(&report(out, &["after", "--markdown", "a", "--html", "a"])?, &["name the same file"])?;
+    for format in ["criterion", "rustls-ci", "cloud-hypervisor"] {
+        fails(&wallgrind(out, &["export", format, "after", "-"])?, &[format, "name a folder"])?;
+    }
+    same("nothing is called -", out.join("-").exists() || out.join("a").exists(), false)
+}
+
+fn nothing_to_import(out: &Path) -> Result<(), String> {
+    fs::write(out.join("list.json"), "[]").map_err(|error| error.to_string())?;
+    let import = ["import", "github-action-benchmark", "list.json", "--run-id", "new"];
+    fails(&wallgrind(out, &import)?, &["list.json holds no results"])?;
+    same("no run", out.join("new").exists(), false)
 }
