@@ -51,7 +51,7 @@ impl Sight {
     }
 
     /// Seconds after which a change of this share is seen; `None` when it is
-    /// not beyond the margin, or would take more than [`MOST`] pairs.
+    /// not beyond the margin, or would take more than 20_000 pairs.
     pub fn time_to_see(&self, change: f64, rule: &Rule, family: usize) -> Option<f64> {
         self.time(change > rule.margin, |pairs| self.smallest_of(pairs, rule, family) <= change)
     }
