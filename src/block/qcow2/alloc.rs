@@ -30,16 +30,27 @@ pub struct Run {
     pub virgin: bool,
 }
 
+/// Refuses `count` clusters from the first one on where metadata is known to be: the refcounts, which
+/// say that they are free, may be wrong.
+pub type Clear<'a> = &'a dyn Fn(u64, u64) -> Result<()>;
+
 impl Refcounts {
-    /// Hands out between 1 and `max` free clusters in a row, each with refcount 1.
-    pub fn allocate(&mut self, file: &dyn Storage, header: &mut HeaderState, max: u64) -> Result<Run> {
+    /// Hands out between 1 and `max` free clusters in a row, each with refcount 1. New refcount blocks
+    /// go where it is `clear`; the caller looks at what it gets itself.
+    pub fn allocate(
+        &mut self,
+        file: &dyn Storage,
+        header: &mut HeaderState,
+        max: u64,
+        clear: Clear<'_>,
+    ) -> Result<Run> {
         header.settle(file)?;
         let first = loop {
             let first = self.first_free(file)?;
             if self.block(file, first)?.is_some() {
                 break first;
             }
-            self.add_blocks(file, header, first, 1)?;
+            self.add_blocks(file, header, (first, 1), clear)?;
         };
         let mut count = 1;
         while count < max && self.joins(file, first, count)? {
@@ -92,12 +103,13 @@ impl Refcounts {
         Ok(same && self.block(file, next)?.is_some() && self.get(file, next)? == 0)
     }
 
-    /// Hands out exactly `count` clusters in a row.
+    /// Hands out exactly `count` clusters in a row, like [`Self::allocate`].
     pub fn allocate_exact(
         &mut self,
         file: &dyn Storage,
         header: &mut HeaderState,
         count: u64,
+        clear: Clear<'_>,
     ) -> Result<Run> {
         header.settle(file)?;
         let mut start = self.first_free(file)?;
@@ -111,7 +123,7 @@ impl Refcounts {
             if missing == 0 {
                 return self.take(file, start, count);
             }
-            self.add_blocks(file, header, start, count)?;
+            self.add_blocks(file, header, (start, count), clear)?;
             start = self.next_free(file, start)?;
         }
     }
@@ -180,8 +192,8 @@ impl Refcounts {
         &mut self,
         file: &dyn Storage,
         header: &mut HeaderState,
-        start: u64,
-        count: u64,
+        (start, count): (u64, u64),
+        clear: Clear<'_>,
     ) -> Result<()> {
         let blocks = self.missing_blocks(file, start, count)?;
         let missing = self.missing_ranges(file, start, blocks + count)?;
@@ -191,8 +203,9 @@ impl Refcounts {
         }
         let last = missing.last().copied().unwrap_or(0);
         if last >= self.table.len() as u64 {
-            return self.grow_table(file, header, last + 1);
+            return self.grow_table(file, header, last + 1, clear);
         }
+        clear(start, blocks)?;
         let cluster_size = self.geo.cluster_size();
         for at in 0..blocks {
             zero_cluster(file, (start + at) * cluster_size, cluster_size)?;
@@ -221,7 +234,13 @@ impl Refcounts {
     }
 
     /// Moves the table to a longer one behind everything that it covers.
-    fn grow_table(&mut self, file: &dyn Storage, header: &mut HeaderState, entries: u64) -> Result<()> {
+    fn grow_table(
+        &mut self,
+        file: &dyn Storage,
+        header: &mut HeaderState,
+        entries: u64,
+        clear: Clear<'_>,
+    ) -> Result<()> {
         let (cluster_size, per) = (self.geo.cluster_size(), self.geo.refcounts_per_block());
         let old_len = self.table.len() as u64;
         let start = old_len * per;
@@ -235,6 +254,7 @@ impl Refcounts {
         if clusters * cluster_size > REFCOUNT_TABLE_MAX {
             return Err(Error::new(ErrorKind::Exhausted, "refcount table is at its largest size"));
         }
+        clear(start, blocks + clusters)?;
         let mut table = self.table.to_vec(file)?;
         table.resize((clusters * cluster_size / 8) as usize, 0);
         for at in 0..blocks {

@@ -191,27 +191,37 @@ impl Image {
 
     /// Free clusters for anything; refuses ones that are known to hold metadata.
     pub(super) fn allocate(&self, state: &mut State, max: u64) -> Result<Run> {
-        let run = state.refs.allocate(&*self.file, &mut state.header, max);
+        let run = state
+            .refs
+            .allocate(&*self.file, &mut state.header, max, &|first, count| self.no_metadata_at(first, count));
         self.free_of_metadata(state, run)
     }
 
     /// [`Self::allocate`] of exactly `count` clusters in a row.
     pub(super) fn allocate_row(&self, state: &mut State, count: u64) -> Result<Run> {
-        let run = state.refs.allocate_exact(&*self.file, &mut state.header, count);
+        let run = state.refs.allocate_exact(&*self.file, &mut state.header, count, &|first, count| {
+            self.no_metadata_at(first, count)
+        });
         self.free_of_metadata(state, run)
+    }
+
+    /// Refuses clusters where metadata is known to be.
+    fn no_metadata_at(&self, first: u64, count: u64) -> Result<()> {
+        let maps = self.maps();
+        for cluster in first..first + count {
+            if self.structure_at(&maps, cluster)?.is_some() {
+                let host = cluster << self.geo.cluster_bits;
+                return Err(corrupt("a free cluster is in use as metadata").with_host(host));
+            }
+        }
+        Ok(())
     }
 
     /// What was allocated, if nothing that is known is there.
     fn free_of_metadata(&self, state: &mut State, run: Result<Run>) -> Result<Run> {
         self.publish_blocks(state)?;
         let run = run?;
-        let first = self.geo.cluster_of(run.host.0);
-        let maps = self.maps();
-        for cluster in first..first + run.count {
-            if self.structure_at(&maps, cluster)?.is_some() {
-                return Err(corrupt("a free cluster is in use as metadata").with_host(run.host.0));
-            }
-        }
+        self.no_metadata_at(self.geo.cluster_of(run.host.0), run.count)?;
         Ok(run)
     }
 

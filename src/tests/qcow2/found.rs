@@ -210,3 +210,47 @@ fn a_longer_l1_table_is_not_put_where_metadata_is() {
     let (from, after) = (l2 as usize, store(&file).to_bytes());
     assert!(before[from..from + 512] == after[from..from + 512], "the L2 table is overwritten");
 }
+
+/// A table where the first free cluster seems to be, because its range has no refcount block: a new
+/// block was written over it before anybody looked.
+#[test]
+fn a_new_refcount_block_is_not_put_where_metadata_is() {
+    let file = made(|o| (o.size, o.cluster_size, o.refcount_bits) = (SIZE, 512, 64));
+    writable(&file).write(0, &vec![7; SIZE as usize / 2]).expect("write");
+    let (l1, table) = (word(&file, 40), word(&file, 48));
+    // A block of 512 bytes has the refcounts of 64 clusters.
+    let (range, from) = (4, (word(&file, l1) & OFFSET) as usize);
+    let l2 = range * 64 * 512;
+    let content = store(&file).to_bytes()[from..from + 512].to_vec();
+    patch(&file, l2, &content);
+    patch_word(&file, l1, l2 | 1 << 63);
+    patch_word(&file, table + 8 * range, 0);
+    let image = writable(&file);
+    let refused = image.write(SIZE - 100_000, &[1; 100_000]).expect_err("metadata is in the way");
+    assert_eq!(refused.kind(), ErrorKind::Corrupt);
+    drop(image);
+    let after = store(&file).to_bytes();
+    assert!(after[l2 as usize..][..512] == content, "the L2 table is overwritten");
+}
+
+/// The same for a longer refcount table, which goes behind all that the old one covers.
+#[test]
+fn a_longer_refcount_table_is_not_put_where_metadata_is() {
+    let size = 4 << 20;
+    let file = made(|o| (o.size, o.cluster_size, o.refcount_bits) = (size, 512, 64));
+    writable(&file).write(0, &[7; 4096]).expect("write");
+    let l1 = word(&file, 40);
+    let from = (word(&file, l1) & OFFSET) as usize;
+    // 64 entries of a table of one cluster, 64 clusters each.
+    let l2 = 64 * 64 * 512;
+    assert_eq!(word(&file, 56) >> 32, 1, "clusters of the refcount table");
+    let content = store(&file).to_bytes()[from..from + 512].to_vec();
+    patch(&file, l2, &content);
+    patch_word(&file, l1, l2 | 1 << 63);
+    let image = writable(&file);
+    let refused = image.write(64 * 512, &vec![1; size as usize / 2]).expect_err("metadata is in the way");
+    assert_eq!(refused.kind(), ErrorKind::Corrupt);
+    drop(image);
+    let after = store(&file).to_bytes();
+    assert!(after[l2 as usize..][..512] == content, "the L2 table is overwritten");
+}
