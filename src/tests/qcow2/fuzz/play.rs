@@ -34,6 +34,7 @@ pub fn play(bytes: &[u8]) {
         sound: !damaged,
         leaky: false,
         armed: false,
+        repairing: false,
         model: None,
         faults: Faults::new(),
         version: 10,
@@ -71,6 +72,8 @@ struct Play {
     leaky: bool,
     /// A call will fail, or did.
     armed: bool,
+    /// It is open to be repaired: until then it is what a cut left, and no guest may write.
+    repairing: bool,
     /// What the disk holds, as long as that is known.
     model: Option<Model>,
     faults: Faults,
@@ -82,7 +85,8 @@ impl Play {
         let flags = input.byte();
         let cache = CacheSettings { slice_bytes: if flags & 1 == 0 { 512 } else { 4096 }, slices: 2 };
         let mut options = OpenOptions::new().cache(cache).writable(flags & 0x0e != 0x0e);
-        if flags & 0x70 == 0x70 {
+        self.repairing = flags & 0x70 == 0x70;
+        if self.repairing {
             options = options.for_repair(true);
         }
         let store = MemStorage::over(self.files.file.clone());
@@ -125,7 +129,7 @@ impl Play {
         }
         let report = report.expect("check of a sound image");
         let header = image.header();
-        let dirty = !image.is_writable() && header.incompatible & 1 != 0;
+        let dirty = (self.repairing || !image.is_writable()) && header.incompatible & 1 != 0;
         // Version 2 has no dirty bit: COPIED flags may be unset.
         // Where two guest clusters shared one, which a check allows, the last one has no COPIED flag
         // after the other was written: nobody knows where it is. It costs a copy, no data.
