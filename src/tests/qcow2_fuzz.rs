@@ -32,6 +32,14 @@ fn inputs_from_a_fixed_seed() {
     }
 }
 
+#[test]
+fn inputs_that_found_something_once() {
+    for (what, digits) in fuzz::inputs::KEPT {
+        let outcome = std::panic::catch_unwind(|| fuzz::play::play(&fuzz::inputs::bytes(digits)));
+        assert!(outcome.is_ok(), "{what}");
+    }
+}
+
 /// Plays the input in the file that `WALLGRIND_FUZZ_INPUT` names.
 #[test]
 #[ignore = "needs WALLGRIND_FUZZ_INPUT"]

@@ -6,6 +6,7 @@
 //! - [`bases`]: an image of every kind, in memory.
 //! - [`bitmap`]: a persistent bitmap for one of them.
 //! - [`damage`]: changes behind the image's back.
+//! - [`inputs`]: bytes that found something once.
 //! - [`model`]: what the disk and its snapshots have to be.
 //! - [`play`](mod@play): the operations.
 //!
@@ -16,5 +17,6 @@ pub mod bases;
 pub mod bitmap;
 pub mod damage;
 pub mod input;
+pub mod inputs;
 pub mod model;
 pub mod play;
