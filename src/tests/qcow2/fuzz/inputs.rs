@@ -24,6 +24,13 @@ pub const KEPT: &[(&str, &str)] = &[
          73bba7d38716a5ba7f61944a4ca91073bba7d387169e00000091cdbbb0870000000000000066e7893fdd44cfc0\
          f9efe369a0c6292382",
     ),
+    (
+        "repaired and clean, but a compressed cluster that does not decode marks it corrupt",
+        "0282753ce6b1f7be800600e5e7c3bc01529519ff7528c25b0c542a5bd768ab060c0302c6c37c07f7cefeb90cdd\
+         134dc637bdcdaffb51e0c281dd2a6e9dc2804b66ef169e7431c4c621e7d05a0d1ac44f3250cef73c779c445a79\
+         dce18898203f043f01000000cb176b95cdfd0d13d1cf1d205a46306588fcca153ec2090f0c0081c29ea96dbc32\
+         435d392fe98d0af70100000000000016be80069ea96dbc32435d392fe98dffffffbf046d3f",
+    ),
 ];
 
 /// The bytes that digits stand for.

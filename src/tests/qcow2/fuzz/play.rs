@@ -108,7 +108,7 @@ impl Play {
             // The corrupt bit: it may not be written, whatever a check says.
             Ok(report) if report.is_clean() && image.header().incompatible & 2 == 0 => {
                 self.sound = true;
-                self.model = Model::of(image, &self.files);
+                self.learn(image);
                 assert!(self.damaged || self.model.is_some(), "a sound image does not read");
             }
             report => {
@@ -116,8 +116,20 @@ impl Play {
                 if self.sound {
                     assert!(image.header().incompatible & 2 == 0, "marked corrupt");
                     self.judge(image, report);
-                    self.model = Model::of(image, &self.files);
+                    self.learn(image);
                 }
+            }
+        }
+    }
+
+    /// Reads what there is. A check decodes nothing: a compressed cluster that does not decode is
+    /// found only here, and marks the image corrupt.
+    fn learn(&mut self, image: &Image) {
+        match Model::of(image, &self.files) {
+            Ok(model) => self.model = model,
+            Err(error) => {
+                assert!(self.damaged, "a sound image does not read: {error:?}");
+                (self.model, self.sound) = (None, false);
             }
         }
     }
@@ -295,7 +307,7 @@ impl Play {
                 let sound = self.sound;
                 (self.sound, self.leaky) = (true, false);
                 if !sound || self.model.is_none() {
-                    self.model = Model::of(image, &self.files);
+                    self.learn(image);
                 }
             }
             Ok(report) if !self.armed => self.judge(image, Ok(report)),
