@@ -399,7 +399,8 @@ impl Image {
         Ok(())
     }
 
-    /// COPIED has to be set exactly where the refcount is one, in the active tables.
+    /// COPIED has to be set exactly where the refcount is one, in the active tables; and clusters of a data
+    /// file have to be at their places.
     fn check_copied(&self, state: &mut State, report: &mut Report) -> Result<()> {
         for (index, word) in self.active_l1(state)?.into_iter().enumerate() {
             let Ok(Some((host, copied))) = entry::decode_l1(word, &self.geo) else {
@@ -417,7 +418,13 @@ impl Image {
                 }
                 Ok(words) => words,
             };
-            for entry in self.entries(&words) {
+            let first = index as u64 * self.geo.l2_entries();
+            for (at, entry) in (first..).zip(self.entries(&words)) {
+                let place = entry::decode_l2(entry, &self.geo)
+                    .map(|decoded| entry::check_place(decoded, at, &self.geo));
+                if let Ok(Err(fault)) = place {
+                    report.corruption(|| format!("L2 entry {:#x}: {}", entry.word, fault.text()));
+                }
                 match self.copied_is_right(state, entry) {
                     Ok(true) => {}
                     Ok(false) => {

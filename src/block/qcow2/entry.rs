@@ -29,6 +29,8 @@ pub enum Fault {
     Subclusters,
     /// Compressed, where the image cannot have compressed clusters.
     Compressed,
+    /// Elsewhere in the data file than on the disk: another guest cluster has its place there.
+    Displaced,
 }
 
 impl Fault {
@@ -40,6 +42,7 @@ impl Fault {
             Self::OffsetZero => "in use at offset 0",
             Self::Subclusters => "subcluster bitmap contradicts itself",
             Self::Compressed => "compressed cluster with an external data file",
+            Self::Displaced => "not at its own place in the data file",
         }
     }
 }
@@ -157,6 +160,19 @@ pub fn decode_l2(entry: L2Entry, geo: &Geometry) -> Result<Cluster, Fault> {
         return Err(Fault::Subclusters);
     }
     Ok(Cluster::Standard(Standard { host, copied, alloc, zero }))
+}
+
+/// Refuses an entry of guest `cluster` that is elsewhere in the data file: without refcounts for that file,
+/// nothing else keeps guest clusters apart in it.
+pub fn check_place(decoded: Cluster, cluster: u64, geo: &Geometry) -> Result<(), Fault> {
+    match decoded {
+        Cluster::Standard(Standard { host: Some(host), .. })
+            if geo.data_file && host.0 != cluster << geo.cluster_bits =>
+        {
+            Err(Fault::Displaced)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Makes the entry of a standard cluster. Without extended entries only whole masks can be stored.

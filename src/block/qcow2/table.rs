@@ -184,7 +184,11 @@ impl Image {
 
     /// What an entry says; a fault names the guest cluster.
     pub(super) fn decode(&self, entry: L2Entry, cluster: u64) -> Result<Cluster> {
-        entry::decode_l2(entry, &self.geo).map_err(|fault| {
+        let decoded = entry::decode_l2(entry, &self.geo).and_then(|decoded| {
+            entry::check_place(decoded, cluster, &self.geo)?;
+            Ok(decoded)
+        });
+        decoded.map_err(|fault| {
             corrupt(format!("L2 entry: {}", fault.text())).with_guest(cluster << self.geo.cluster_bits)
         })
     }

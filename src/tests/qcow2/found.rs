@@ -254,3 +254,31 @@ fn a_longer_refcount_table_is_not_put_where_metadata_is() {
     let after = store(&file).to_bytes();
     assert!(after[l2 as usize..][..512] == content, "the L2 table is overwritten");
 }
+
+/// A data file has no refcounts: a cluster that is elsewhere in it than on the disk is another one's
+/// place, and writing to it changed that one.
+#[test]
+fn a_cluster_elsewhere_in_the_data_file_is_refused() {
+    for raw in [false, true] {
+        let (file, data) = (MemFile::new(), MemFile::new());
+        let mut options = CreateOptions::new(SIZE);
+        (options.data_file, options.data_file_raw) = (Some("data".to_owned()), raw);
+        create(&store(&file), Some(&store(&data)), &options).expect("create");
+        let open = || {
+            let parts =
+                Parts { file: Box::new(store(&file)), data: Some(Box::new(store(&data))), backing: None };
+            Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open")
+        };
+        open().write(0, &[7; 3 * 65_536]).expect("write");
+        let l2 = word(&file, word(&file, 40)) & OFFSET;
+        patch_word(&file, l2 + 8, 1 << 63);
+        let image = open();
+        let report = image.check().expect("check");
+        assert_eq!(report.corruptions, 1, "{report:?}");
+        assert_eq!(image.write(65_536, &[9; 512]).expect_err("refused").kind(), ErrorKind::Corrupt);
+        let mut buf = [0; 512];
+        assert_eq!(image.read(65_536, &mut buf).expect_err("refused").kind(), ErrorKind::Corrupt);
+        image.read(0, &mut buf).expect("read");
+        assert_eq!(buf, [7; 512], "the first cluster was written to");
+    }
+}

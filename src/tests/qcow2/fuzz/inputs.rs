@@ -31,6 +31,11 @@ pub const KEPT: &[(&str, &str)] = &[
          dce18898203f043f01000000cb176b95cdfd0d13d1cf1d205a46306588fcca153ec2090f0c0081c29ea96dbc32\
          435d392fe98d0af70100000000000016be80069ea96dbc32435d392fe98dffffffbf046d3f",
     ),
+    (
+        "a data file's cluster where another one has its place was written through",
+        "0ce16961ce63bf01588a5f20374cb290b3f0e69aa03c15a6bc6f3c8f7c1c8f1b7d0c000f4db238176afd7f0964\
+         01b48e7f7f7f7f7f7f10",
+    ),
 ];
 
 /// The bytes that digits stand for.
