@@ -44,7 +44,7 @@ fn add_all(suite: &mut Suite, prefix: &str, subject: &Arc<dyn Subject>) {
     }
 }
 
-fn add(suite: &mut Suite, name: String, subject: &Arc<dyn Subject>, case: Case, of: Option<&str>) {
+pub(super) fn add(suite: &mut Suite, name: String, subject: &Arc<dyn Subject>, case: Case, of: Option<&str>) {
     let measured = (Arc::clone(subject), case.clone());
     let scenario = suite.bench(name, move |b| run(b, &*measured.0, &measured.1));
     let setting = case.setting;

@@ -106,10 +106,18 @@ impl<'a> Stage<'a> {
     /// One iteration, without a meter: the time of its region, in nanoseconds.
     #[cfg(feature = "peers")]
     pub fn once(&mut self) -> Result<u64> {
+        self.once_marked(|| ())
+    }
+
+    /// The same, with `mark` called before and after the region.
+    #[cfg(feature = "peers")]
+    pub fn once_marked(&mut self, mark: impl Fn()) -> Result<u64> {
         let (mut turn, mut ops) = (self.prepare()?, Ops::default());
+        mark();
         let start = std::time::Instant::now();
         turn.go(&mut ops);
         let took = start.elapsed();
+        mark();
         self.check(*turn)?;
         Ok(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX))
     }

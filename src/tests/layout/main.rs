@@ -24,7 +24,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("machine", &["units", "error"]),
     ("scenario", &["units", "error"]),
     ("plan", &["units", "error", "scenario", "compare"]),
-    ("families", &["scenario", "units", "tls", "block"]),
+    // `stats` for the intervals in the table of peers.
+    ("families", &["scenario", "units", "tls", "block", "stats"]),
     ("measure", &["scenario", "samples", "stats", "plan", "sys", "units", "error"]),
     ("sys", &[]),
     // `sys` for the lock on what two runs may write at once.

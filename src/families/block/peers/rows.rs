@@ -23,6 +23,15 @@ pub(super) struct Row {
     pub qemu: Option<Bench>,
 }
 
+impl Row {
+    /// The label as a part of a scenario's name.
+    pub fn slug(&self) -> String {
+        let lower = self.label.to_ascii_lowercase();
+        let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("_")
+    }
+}
+
 /// Clusters of the images.
 const CLUSTERS: u64 = 512;
 
