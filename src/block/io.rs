@@ -156,8 +156,8 @@ fn write_rest(
     Ok(())
 }
 
-/// Zeroes for ranges that no `fallocate` can zero.
-static ZEROES: ZeroPage = ZeroPage([0; 1 << 16]);
+/// Zeroes to write from.
+pub(crate) static ZEROES: &[u8; 1 << 16] = &ZeroPage([0; 1 << 16]).0;
 
 /// Aligned for any direct I/O.
 #[repr(align(4096))]
@@ -227,8 +227,8 @@ pub(crate) fn punch_range(
 fn write_zeroes(offset: u64, len: u64, by_hand: ByHand<'_>) -> io::Result<()> {
     let mut done = 0;
     while done < len {
-        let piece = (len - done).min(ZEROES.0.len() as u64) as usize;
-        (by_hand.write)(&ZEROES.0[..piece], offset + done)?;
+        let piece = (len - done).min(ZEROES.len() as u64) as usize;
+        (by_hand.write)(&ZEROES[..piece], offset + done)?;
         done += piece as u64;
     }
     Ok(())

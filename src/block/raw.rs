@@ -157,6 +157,10 @@ impl<I: FileIo> Storage for IoStorage<I> {
             .map_err(|error| self.error("cannot find the next data", offset, error))
     }
 
+    fn is_cached(&self) -> bool {
+        self.bounce.is_none()
+    }
+
     fn written_elsewhere(&self, end: u64) {
         if let Some(bounce) = &self.bounce {
             bounce.grown(end, end);

@@ -56,6 +56,12 @@ pub trait Storage: Send + Sync {
     /// the length itself.
     fn written_elsewhere(&self, _end: u64) {}
 
+    /// Whether writes go into memory first (a page cache), so that one write of a whole cluster costs
+    /// less than many small ones.
+    fn is_cached(&self) -> bool {
+        false
+    }
+
     /// Reads into one buffer; see [`Storage::readv_at`].
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
         self.readv_at(&mut [IoSliceMut::new(buf)], offset)

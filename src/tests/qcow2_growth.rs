@@ -207,6 +207,22 @@ fn operations_make_no_call_but_their_own() {
     assert_eq!(scene.cost(500, write(512 * CLUSTER + 4096, 4096)), writes(500, 4096), "beside it");
 }
 
+/// A stream of small writes brings each new cluster whole into the page cache, zeroes behind its first
+/// data; writes that jump do not.
+#[test]
+fn a_stream_fills_its_clusters_ahead() {
+    let scene = scene(|_| {});
+    scene.cost(1, write(300 * CLUSTER, CLUSTER));
+    let stream = |image: &Image, number: u64| image.write(number * 4096, &[5; 4096]).expect("write");
+    let filled = 3 * (CLUSTER - 4096);
+    assert_eq!(scene.cost(64, stream), (vec![(Call::Write, 64)], 0, 64 * 4096 + filled));
+    let part = |image: &Image, number: u64| image.write((64 + number) * 4096, &[5; 100]).expect("write");
+    assert_eq!(scene.cost(1, part), (vec![(Call::Write, 1)], 0, CLUSTER));
+    let mut rest = vec![9; CLUSTER as usize];
+    scene.image.read(4 * CLUSTER, &mut rest).expect("read");
+    assert!(rest[..100] == [5; 100] && rest[100..].iter().all(|byte| *byte == 0));
+}
+
 #[test]
 fn a_flush_has_two_barriers_and_writes_what_changed() {
     let scene = scene(|_| {});

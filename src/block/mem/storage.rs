@@ -164,6 +164,10 @@ impl Storage for MemStorage {
         self.storage.next_data(offset)
     }
 
+    fn is_cached(&self) -> bool {
+        self.storage.is_cached()
+    }
+
     fn written_elsewhere(&self, end: u64) {
         self.storage.written_elsewhere(end);
     }

@@ -6,6 +6,7 @@
 //! new table is complete and on stable storage before the header names it.
 
 use super::super::error::{Error, ErrorKind, Result};
+use super::super::io::ZEROES;
 use super::super::storage::Storage;
 use super::header::REFCOUNT_TABLE_MAX;
 use super::paged::Place;
@@ -303,6 +304,3 @@ pub fn zero_cluster(file: &dyn Storage, host: u64, cluster_size: u64) -> Result<
         None => file.write_zeroes(host, cluster_size),
     }
 }
-
-/// Zeroes to write from.
-pub static ZEROES: [u8; 65536] = [0; 65536];

@@ -134,7 +134,7 @@ impl Image {
     }
 
     fn write_zero_bytes(&self, host: u64, len: u64) -> Result<()> {
-        let zeroes = &super::alloc::ZEROES;
+        let zeroes = super::super::io::ZEROES;
         let mut done = 0;
         while done < len {
             let step = (len - done).min(zeroes.len() as u64);

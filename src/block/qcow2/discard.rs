@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use super::super::error::Result;
-use super::alloc::ZEROES;
+use super::super::io::ZEROES;
 use super::entry::{self, Cluster, L2Entry, Standard};
 use super::image::{Image, State};
 use super::map::Source;

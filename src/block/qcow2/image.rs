@@ -41,6 +41,10 @@ pub struct Image {
     /// Bytes of slices of L2 tables, which other memory is reckoned from.
     pub(super) cache_bytes: u64,
     pub(super) size: AtomicU64,
+    /// Where the last write ended: one that goes on there is one of a stream.
+    pub(super) stream_end: AtomicU64,
+    /// See [`Storage::is_cached`], of the file with the guest's data.
+    pub(super) is_cached: bool,
     pub(super) file_len: AtomicU64,
     pub(super) writable: AtomicBool,
     /// The refcount structures were found to be where they may be; see [`Self::intact`].

@@ -228,6 +228,7 @@ impl Layout {
         let slice_bytes = 1 << slice_bytes.ilog2();
         let cache_bytes = options.cache.bytes(self.geo.cluster_size());
         let backing_len = parts.backing.as_ref().map_or(0, Backing::len);
+        let is_cached = parts.data.as_ref().unwrap_or(&parts.file).is_cached();
         let image = Image {
             geo: self.geo,
             compression: self.header.compression()?,
@@ -239,6 +240,8 @@ impl Layout {
             backing_len,
             slice_bytes,
             size: AtomicU64::new(shown.unwrap_or(self.header.size)),
+            stream_end: AtomicU64::new(u64::MAX),
+            is_cached,
             file_len: AtomicU64::new(self.file_len),
             writable: AtomicBool::new(writable && shown.is_none()),
             is_intact: AtomicBool::new(false),

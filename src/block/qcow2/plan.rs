@@ -6,7 +6,10 @@
 //! with operations of an engine; `map` checks targets, `alloc` finds clusters,
 //! `table` changes entries.
 
+use std::sync::atomic::Ordering;
+
 use super::super::error::Result;
+use super::super::io::ZEROES;
 use super::alloc::Run;
 use super::cache::{Maps, Slot};
 use super::entry::{self, Cluster, Standard};
@@ -70,6 +73,8 @@ pub struct Placement {
     last: Cluster,
     /// The clusters are given back when nothing comes of the write.
     fresh: bool,
+    /// More data comes for the rest of the last cluster, as far as one can tell.
+    stream: bool,
 }
 
 /// What has to be written for a placement, around its data.
@@ -126,21 +131,31 @@ impl Image {
     /// The caller holds the range, and ends a placement by [`Self::link`] or [`Self::abandon`].
     pub(super) fn step(&self, guest: u64, len: u64, ahead: &mut Ahead) -> Result<Step> {
         self.intact()?;
+        let stream = self.streams(guest, len);
         let within = self.geo.within(guest);
         let placement = match self.plan(guest, len, ahead.bytes)? {
             Plan::InPlace { host, len } => return Ok(Step::InPlace { host, len }),
             Plan::Reuse { host, old } => {
                 let len = len.min(self.geo.cluster_size() - within);
                 let run = Run { host, count: 1, virgin: false };
-                Placement { guest, len, run, first: old, last: old, fresh: false }
+                Placement { guest, len, run, first: old, last: old, fresh: false, stream: false }
             }
             Plan::Fresh { first, last, count, owned } => {
                 let run = self.take_run(guest, len, count, owned, ahead)?;
                 let room = run.count * self.geo.cluster_size() - within;
-                Placement { guest, len: room.min(len), run, first, last, fresh: !self.geo.data_file }
+                let (len, fresh) = (room.min(len), !self.geo.data_file);
+                Placement { guest, len, run, first, last, fresh, stream }
             }
         };
         Ok(Step::Placed(placement))
+    }
+
+    /// Notes that a write of `len` bytes begins at `guest`; whether it goes on where the last one ended.
+    /// A guess is enough, so that threads need not agree on it.
+    fn streams(&self, guest: u64, len: u64) -> bool {
+        let stream = self.stream_end.load(Ordering::Relaxed) == guest;
+        self.stream_end.store(guest + len, Ordering::Relaxed);
+        stream && self.is_cached
     }
 
     /// Clusters for a write: from the reserve where that fits, else new ones, and the reserve
@@ -320,7 +335,11 @@ impl Image {
         let start = self.pad_start(placement, from);
         let end = last_base + self.pad_end(placement, to - last_base);
         let head = self.padding(placement, placement.first, base + start, from - start);
-        let tail = self.padding(placement, placement.last, base + to, end - to);
+        let mut tail = self.padding(placement, placement.last, base + to, end - to);
+        // The writes to come then go into pages that are there, which takes half the time.
+        if placement.stream && end - to < ZEROES.len() as u64 {
+            tail.len = end - to;
+        }
         Frame { at: placement.run.host.0 + from - head.len, head, tail, start, end }
     }
 
@@ -412,6 +431,13 @@ impl Image {
                 .with_guest(guest)
                 .with_host(host.0)),
         }
+    }
+}
+
+impl Padding {
+    /// Bytes of a buffer that it needs: zeroes of a small cluster are there already.
+    pub(super) fn copied(&self) -> u64 {
+        if !self.copy && self.len <= ZEROES.len() as u64 { 0 } else { self.len }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading: extents one after the other, each with one request.
 //!
 //! Neighbours: `map` gives the extents, `compress` decodes, `backing` has what
-//! is not here. A read takes no exclusive lock when its mapping is in memory.
+//! is not here, `sync` the epochs. A read takes no exclusive lock when its mapping is in memory.
 
 use super::super::error::Result;
 use super::entry::Compressed;
@@ -11,14 +11,25 @@ use super::map::{Extent, Source};
 impl Image {
     /// Fills `buf` with the disk's bytes from `guest` on.
     pub fn read(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
+        let checked = self.check_range(guest, buf.len() as u64);
+        let epoch = self.gate.epoch();
+        let result = checked.and_then(|()| self.read_unchecked(guest, buf));
+        match result {
+            _ if !self.gate.is_still(epoch) => self.read_again(guest, buf),
+            Ok(()) => Ok(()),
+            failed => self.finish(failed),
+        }
+    }
+
+    /// Reads with a ticket: a flush ended meanwhile, and what was read may come from a cluster that was
+    /// freed and handed out again.
+    #[cold]
+    fn read_again(&self, guest: u64, buf: &mut [u8]) -> Result<()> {
         let ticket = self.gate.enter();
         let result = self.check_range(guest, buf.len() as u64);
         let result = result.and_then(|()| self.read_unchecked(guest, buf));
         drop(ticket);
-        match result {
-            Ok(()) => Ok(()),
-            failed => self.finish(failed),
-        }
+        self.finish(result)
     }
 
     /// Reads without the check against the disk's size: copies may reach to a cluster's end.

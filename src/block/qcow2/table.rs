@@ -184,10 +184,10 @@ impl Image {
 
     /// What an entry says; a fault names the guest cluster.
     pub(super) fn decode(&self, entry: L2Entry, cluster: u64) -> Result<Cluster> {
-        let decoded = entry::decode_l2(entry, &self.geo).and_then(|decoded| {
-            entry::check_place(decoded, cluster, &self.geo)?;
-            Ok(decoded)
-        });
+        let mut decoded = entry::decode_l2(entry, &self.geo);
+        if self.geo.data_file {
+            decoded = decoded.and_then(|found| entry::check_place(found, cluster, &self.geo).map(|()| found));
+        }
         decoded.map_err(|fault| {
             corrupt(format!("L2 entry: {}", fault.text())).with_guest(cluster << self.geo.cluster_bits)
         })

@@ -8,6 +8,7 @@
 use std::io::IoSlice;
 
 use super::super::error::Result;
+use super::super::io::ZEROES;
 use super::image::Image;
 use super::plan::{Ahead, Frame, Padding, Placement, Step};
 
@@ -81,20 +82,28 @@ impl Image {
         if padding == 0 {
             return self.target().write_at(data, frame.at);
         }
-        self.buffers.with(padding as usize, |buf| {
-            let (before, after) = buf.split_at_mut(frame.head.len as usize);
-            self.fill_padding(&frame.head, before)?;
-            self.fill_padding(&frame.tail, after)?;
-            let bufs = [IoSlice::new(before), IoSlice::new(data), IoSlice::new(after)];
+        let copied = frame.head.copied() + frame.tail.copied();
+        self.buffers.with(copied as usize, |buf| {
+            let (before, after) = buf.split_at_mut(frame.head.copied() as usize);
+            let bufs = [
+                IoSlice::new(self.fill_padding(&frame.head, before)?),
+                IoSlice::new(data),
+                IoSlice::new(self.fill_padding(&frame.tail, after)?),
+            ];
             self.target().writev_at(&bufs, frame.at)
         })
     }
 
-    fn fill_padding(&self, padding: &Padding, buf: &mut [u8]) -> Result<()> {
-        if padding.copy {
-            return self.read_unchecked(padding.guest, buf);
+    /// The bytes of `padding`: in `buf` or, where they are zeroes, without a copy of them.
+    fn fill_padding<'a>(&self, padding: &Padding, buf: &'a mut [u8]) -> Result<&'a [u8]> {
+        if !padding.copy {
+            if let Some(zeroes) = ZEROES.get(..padding.len as usize) {
+                return Ok(zeroes);
+            }
+            buf.fill(0);
+            return Ok(buf);
         }
-        buf.fill(0);
-        Ok(())
+        self.read_unchecked(padding.guest, buf)?;
+        Ok(buf)
     }
 }

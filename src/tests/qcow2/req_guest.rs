@@ -43,24 +43,32 @@ fn req_36_host_clusters_outlive_reads_in_flight() {
     assert_clean(&image);
 }
 
-/// Storage whose next write waits until the test lets it go on.
+/// Storage whose next write, or next read, waits until the test lets it go on.
 struct Held {
     inner: MemStorage,
     hold: Arc<AtomicBool>,
+    hold_read: Arc<AtomicBool>,
     started: Sender<()>,
     go_on: Mutex<Receiver<()>>,
 }
 
+impl Held {
+    fn wait(&self, hold: &AtomicBool) {
+        if hold.swap(false, Ordering::SeqCst) {
+            self.started.send(()).expect("the test listens");
+            self.go_on.lock().expect("not poisoned").recv().expect("the test answers");
+        }
+    }
+}
+
 impl Storage for Held {
     fn readv_at(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
+        self.wait(&self.hold_read);
         self.inner.readv_at(bufs, offset)
     }
 
     fn writev_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> Result<()> {
-        if self.hold.swap(false, Ordering::SeqCst) {
-            self.started.send(()).expect("the test listens");
-            self.go_on.lock().expect("not poisoned").recv().expect("the test answers");
-        }
+        self.wait(&self.hold);
         self.inner.writev_at(bufs, offset)
     }
 
@@ -99,7 +107,7 @@ fn req_37_requests_to_one_cluster_are_in_order() {
     let (release, go_on) = channel();
     let hold = Arc::new(AtomicBool::new(false));
     let (inner, go_on) = (store(&file), Mutex::new(go_on));
-    let held = Held { inner, hold: Arc::clone(&hold), started, go_on };
+    let held = Held { inner, hold: Arc::clone(&hold), hold_read: Arc::default(), started, go_on };
     let parts = Parts { file: Box::new(held), data: None, backing: None };
     let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
     hold.store(true, Ordering::SeqCst);
@@ -115,6 +123,37 @@ fn req_37_requests_to_one_cluster_are_in_order() {
         release.send(()).expect("release");
     });
     assert_eq!(read(&image, 8192, 1025)[510..], [vec![2; 2], vec![3; 512], vec![0]].concat());
+    assert_clean(&image);
+}
+
+/// A read is held before it takes its bytes; its cluster is freed and handed out to another one, and
+/// to a third after one more flush.
+#[test]
+fn req_37_a_read_sees_no_cluster_that_was_handed_out_again() {
+    let file = made(|options| options.cluster_size = 4096);
+    writable(&file).write(0, &[1; 4096]).expect("write");
+    let (started, starts) = channel();
+    let (release, go_on) = channel();
+    let hold_read = Arc::new(AtomicBool::new(false));
+    let (inner, go_on) = (store(&file), Mutex::new(go_on));
+    let held = Held { inner, hold: Arc::default(), hold_read: Arc::clone(&hold_read), started, go_on };
+    let parts = Parts { file: Box::new(held), data: None, backing: None };
+    let image = Image::from_parts(parts, &OpenOptions::new().writable(true)).expect("open");
+    assert_eq!(read(&image, 0, 1), [1]);
+    hold_read.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let image = &image;
+        let reader = scope.spawn(|| read(image, 0, 4096));
+        starts.recv().expect("started");
+        assert_eq!(image.discard(0, 4096).expect("discard"), 4096);
+        for (at, byte) in [(8192, 7), (16_384, 8)] {
+            image.flush().expect("flush");
+            image.write(at, &[byte; 4096]).expect("write");
+        }
+        release.send(()).expect("release");
+        let seen = reader.join().expect("read");
+        assert!(seen == [1; 4096] || seen == [0; 4096], "{} was written elsewhere", seen[0]);
+    });
     assert_clean(&image);
 }
 
