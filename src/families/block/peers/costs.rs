@@ -49,7 +49,7 @@ pub(super) fn case_for<'a>(row: &'a Row, subject: &dyn Subject) -> &'a Case {
     if subject.name() == NAMES[0] { &row.floor } else { &row.case }
 }
 
-/// Registers each row for each subject: `block::rows::4_kib_random_read::imago`.
+/// Registers each row for each subject: `block::rows::random_read_4_kib::imago`.
 pub fn register_rows(suite: &mut Suite) {
     for row in rows() {
         for (name, subject) in NAMES.iter().zip(subjects()) {

@@ -24,11 +24,15 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The label as a part of a scenario's name.
+    /// The label as a part of a scenario's name, which begins with a letter: a size goes to the end.
     pub fn slug(&self) -> String {
         let lower = self.label.to_ascii_lowercase();
         let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        words.collect::<Vec<_>>().join("_")
+        let mut words: Vec<&str> = words.collect();
+        if words.first().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+            words.rotate_left(2);
+        }
+        words.join("_")
     }
 }
 
