@@ -24,6 +24,7 @@ mod report;
 mod resolve;
 mod revision;
 mod select;
+mod shards;
 mod term;
 mod value;
 
@@ -36,4 +37,5 @@ pub use names::{nearest, nothing_matches};
 pub use place::suite;
 pub use resolve::{Format, Request, Role, resolve};
 pub use select::{Selected, select};
+pub use shards::{Division, divide};
 pub use term::{Out, say};

@@ -95,17 +95,8 @@ impl RunDir {
     /// # Errors
     /// [`Kind::Io`] when the folder itself cannot be read.
     pub fn scan(path: &Path) -> Result<Found> {
-        let unreadable = |error: io::Error| {
-            Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
-        };
-        let mut files = Vec::new();
-        for entry in fs::read_dir(path).map_err(unreadable)? {
-            files.push(entry.map_err(unreadable)?.path());
-        }
-        files.retain(|file| is_record_file(file));
-        files.sort();
         let mut found = Found::default();
-        for file in files {
+        for file in record_files(path)? {
             match read_record(&file) {
                 Ok(record) => found.records.push(record),
                 Err(fault) => found.faults.push(fault),
@@ -145,7 +136,24 @@ fn publish(mut file: NamedTempFile, folder: &Path, stem: &str) -> io::Result<Pat
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn is_record_file(file: &Path) -> bool {
+/// The files of a run folder that are records by their names, in their order.
+///
+/// # Errors
+/// [`Kind::Io`] when the folder cannot be read.
+pub fn record_files(path: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |error: io::Error| {
+        Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        files.push(entry.map_err(unreadable)?.path());
+    }
+    files.retain(|file| is_record_file(file));
+    files.sort();
+    Ok(files)
+}
+
+pub(super) fn is_record_file(file: &Path) -> bool {
     let hidden = file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && file.extension().is_some_and(|extension| extension == "json")
 }

@@ -10,17 +10,21 @@ mod baseline;
 #[cfg(test)]
 mod baseline_tests;
 mod dir;
+mod durations;
 mod history;
 mod json;
 mod name;
 mod record;
 mod schema;
+mod shards;
 #[cfg(test)]
 mod tests;
 
 pub use baseline::{Baselines, Kept};
 pub use dir::{Found, RunDir, read_record};
+pub use durations::{Durations, durations};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
+pub use shards::{SHARDS, ShardManifest};
