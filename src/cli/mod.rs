@@ -4,6 +4,7 @@
 
 mod args;
 mod baselines;
+mod busy;
 mod cloud_hypervisor;
 mod commands;
 mod doctor;
@@ -17,6 +18,7 @@ mod idle;
 mod json;
 mod lines;
 mod listing;
+mod merge;
 mod names;
 mod place;
 mod progress;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::commands::{folder_of, run_names};
 use super::select::named;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::plan::{Plan, Shard};
 use crate::scenario::Scenario;
 use crate::store::{Baselines, Durations, ShardManifest, durations};
@@ -110,6 +110,11 @@ fn known_durations(plan: &Plan, suite: &str, by: &str) -> Result<(String, BTreeM
             }
         }
         return Ok((plan.out.display().to_string(), BTreeMap::new()));
+    }
+    if runs.is_empty() && !Path::new(by).is_dir() {
+        let text = format!("--shard-by: there is no run {by}, nor any other, in {}", plan.out.display());
+        return Err(Error::new(Kind::Io, text)
+            .hint("name a folder with records, or leave it out: then all trials weigh the same"));
     }
     Ok((by.into(), of(durations(&folder_of(&plan.out, Some(by))?)?)))
 }

@@ -108,7 +108,11 @@ impl RunDir {
     }
 }
 
-fn unwritable(path: &Path, error: io::Error) -> Error {
+pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
+}
+
+pub(super) fn unwritable(path: &Path, error: io::Error) -> Error {
     Error::new(Kind::Io, format!("cannot write to the folder {}", path.display()))
         .hint("choose another folder with --out, or WALLGRIND_OUT")
         .source(error)
@@ -141,12 +145,9 @@ fn publish(mut file: NamedTempFile, folder: &Path, stem: &str) -> io::Result<Pat
 /// # Errors
 /// [`Kind::Io`] when the folder cannot be read.
 pub fn record_files(path: &Path) -> Result<Vec<PathBuf>> {
-    let unreadable = |error: io::Error| {
-        Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
-    };
     let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        files.push(entry.map_err(unreadable)?.path());
+    for entry in fs::read_dir(path).map_err(|error| unreadable(path, error))? {
+        files.push(entry.map_err(|error| unreadable(path, error))?.path());
     }
     files.retain(|file| is_record_file(file));
     files.sort();
@@ -163,10 +164,26 @@ pub(super) fn is_record_file(file: &Path) -> bool {
 /// # Errors
 /// [`Kind::Io`] or [`Kind::Format`], with the name of the file.
 pub fn read_record(file: &Path) -> Result<Record> {
+    read_bytes(file).and_then(|bytes| record_of(file, &bytes))
+}
+
+/// Reads the bytes of one file.
+///
+/// # Errors
+/// [`Kind::Io`], with the name of the file.
+pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
+    let failed =
+        |error| Error::new(Kind::Io, format!("cannot read the record {}", file.display())).source(error);
+    fs::read(file).map_err(|error: io::Error| failed(error))
+}
+
+/// The record in the bytes of a file.
+///
+/// # Errors
+/// [`Kind::Format`], with the name of the file.
+pub fn record_of(file: &Path, bytes: &[u8]) -> Result<Record> {
     let name = file.display().to_string();
-    let bytes = fs::read(file)
-        .map_err(|error| Error::new(Kind::Io, format!("cannot read the record {name}")).source(error))?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
         Error::new(Kind::Format, format!("{name} is not a whole record"))
             .hint("delete the file, or measure that scenario again")
             .source(error)

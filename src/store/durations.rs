@@ -4,12 +4,11 @@
 //! Neighbours: `dir` reads whole records; `cli::shards` weighs trials by them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::dir::record_files;
+use super::dir::{read_bytes, record_files};
 use super::schema::MAJOR;
 use crate::error::{Error, Kind, Result};
 
@@ -37,8 +36,7 @@ pub fn durations(run: &Path) -> Result<Durations> {
     for file in record_files(run)? {
         let name = file.display();
         let again = "name another run, or remove the file on every machine";
-        let bytes = fs::read(&file)
-            .map_err(|error| Error::new(Kind::Io, format!("cannot read the record {name}")).source(error))?;
+        let bytes = read_bytes(&file)?;
         let took: Took = serde_json::from_slice(&bytes).map_err(|error| {
             Error::new(Kind::Format, format!("{name} is not a whole record")).hint(again).source(error)
         })?;
@@ -61,6 +59,7 @@ mod tests {
     use super::super::tests::record;
     use super::super::{Record, RunDir};
     use super::*;
+    use std::fs;
 
     #[test]
     fn durations_are_those_of_the_records() {
