@@ -65,7 +65,7 @@ fn flow(register: impl FnOnce(&mut Suite)) -> Result<ExitCode> {
         (Role::Steps(name), _) => {
             trial::steps_child(scenarios, &request.plan, name).map(|()| ExitCode::SUCCESS)
         }
-        (_, Action::List) => Ok(list::list(scenarios, &request, &suite)),
+        (_, Action::List) => list::list(scenarios, &request, &suite),
         (Role::Coordinator, _) => run::run(scenarios, request, suite, None),
         (Role::Resumed(fd), _) => {
             let state = resume::State::load(*fd)?;

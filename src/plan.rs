@@ -54,6 +54,23 @@ pub struct Selection {
     pub ignored: Ignored,
 }
 
+/// Which part of the selected trials a machine takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which of them, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// The run, folder or baseline whose durations weigh the trials; without one all weigh the same.
+    pub by: Option<String>,
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
 /// What to do with ignored trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ignored {
@@ -159,6 +176,8 @@ pub struct Plan {
     pub mode: Mode,
     /// The trials to take.
     pub selection: Selection,
+    /// The part of them that this machine takes; `None` is all.
+    pub shard: Option<Shard>,
     /// Settings of the wall-time meter.
     pub walltime: Walltime,
     /// Settings of the meters under Valgrind.

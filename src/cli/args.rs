@@ -49,6 +49,12 @@ pub struct Args {
     /// Run that too
     #[arg(long, help_heading = "What to run")]
     pub include_ignored: bool,
+    /// Take one part of the trials, the K-th of N, for runs over many machines
+    #[arg(long, value_name = "K/N", help_heading = "What to run")]
+    pub shard: Option<String>,
+    /// Weigh parts by what trials took in this run, folder or baseline, or in the latest [all weigh the same]
+    #[arg(long, value_name = "RUN", help_heading = "What to run")]
+    pub shard_by: Option<String>,
     /// Run in a random order
     #[arg(long, help_heading = "What to run")]
     pub shuffle: bool,

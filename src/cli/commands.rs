@@ -14,6 +14,7 @@ use super::env::Env;
 use super::exchange;
 use super::formats::{self, Imported};
 use super::history::{History, history};
+use super::merge::{Merge, merge};
 use super::names::nearest;
 use super::place;
 use super::report::{Report, report};
@@ -58,6 +59,8 @@ enum Command {
     Compare(TwoRuns),
     /// Write a run as a page with plots, or as the comment of a pull request
     Report(Report),
+    /// Join the runs of shards (cargo bench -- --shard K/N) into one, and find what is missing or double
+    Merge(Merge),
     /// List what --save-baseline has kept, show it, or delete it
     Baselines {
         /// What to do [list]
@@ -126,6 +129,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
         Command::Compare(wanted) => two_runs(&out, wanted),
         Command::Report(wanted) => report(&out, wanted),
+        Command::Merge(wanted) => merge(&out, wanted),
         Command::Baselines { wanted } => baselines(&out, wanted.as_ref()),
         Command::History { wanted } => history(&out, wanted),
         Command::BenchRev(wanted) => bench_rev(&out, wanted),

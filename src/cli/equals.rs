@@ -41,8 +41,14 @@ pub(super) struct Tested {
 }
 
 /// Variables that would make it another kind of run.
-const OTHERS: [&str; 5] =
-    ["WALLGRIND_BASELINE", "WALLGRIND_SAVE_BASELINE", "WALLGRIND_AGAINST", "WALLGRIND_RUN", "WALLGRIND_MANY"];
+const OTHERS: [&str; 6] = [
+    "WALLGRIND_BASELINE",
+    "WALLGRIND_SAVE_BASELINE",
+    "WALLGRIND_AGAINST",
+    "WALLGRIND_RUN",
+    "WALLGRIND_MANY",
+    "WALLGRIND_SHARD",
+];
 
 /// A margin within which no interval ever lies, so that no test ends early.
 const NONE: &str = "0.0000001%";

@@ -57,7 +57,7 @@ mod tests {
         suite.bench("a::two", |b| b.iter(|| 1));
         let scenarios = suite.finish().expect("valid names");
         let missing = |s: &crate::scenario::Scenario| s.id().as_str().ends_with("two").then(|| "no".into());
-        let selected = select(&scenarios, &Selection::default(), missing);
+        let selected = select(&scenarios, &Selection::default(), None, missing);
         assert_eq!(listing(&selected, Format::Terse), "a::one: benchmark\na::two: benchmark\n");
         assert!(listing(&selected, Format::Pretty).ends_with("\n\n0 tests, 2 benchmarks\n"));
         let events: Vec<serde_json::Value> = listing(&selected, Format::Json)

@@ -4,6 +4,7 @@
 
 mod args;
 mod baselines;
+mod busy;
 mod cloud_hypervisor;
 mod commands;
 mod doctor;
@@ -17,6 +18,7 @@ mod idle;
 mod json;
 mod lines;
 mod listing;
+mod merge;
 mod names;
 mod place;
 mod progress;
@@ -24,6 +26,7 @@ mod report;
 mod resolve;
 mod revision;
 mod select;
+mod shards;
 mod term;
 mod value;
 
@@ -36,4 +39,5 @@ pub use names::{nearest, nothing_matches};
 pub use place::suite;
 pub use resolve::{Format, Request, Role, resolve};
 pub use select::{Selected, select};
+pub use shards::{Division, divide};
 pub use term::{Out, say};

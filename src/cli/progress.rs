@@ -25,6 +25,12 @@ pub struct Progress {
 const ERASE: &str = "\r\x1b[2K";
 
 impl Progress {
+    /// The control text that puts a text where the line is.
+    pub fn redraw(&mut self, text: &str) -> String {
+        self.drawn = true;
+        format!("{ERASE}{text}")
+    }
+
     /// The control text that takes the line away, if it is there.
     pub fn erase(&mut self) -> &'static str {
         if std::mem::take(&mut self.drawn) { ERASE } else { "" }
@@ -56,6 +62,15 @@ impl Progress {
         let after = u32::try_from(self.total.saturating_sub(self.done + 1)).unwrap_or(u32::MAX);
         self.each.saturating_sub(now).saturating_add(self.each.saturating_mul(after))
     }
+}
+
+/// What the line of a command says: how much of a step is done (of 0: not
+/// known), and for how long the command has run.
+pub fn doing(what: &str, (done, of): (usize, usize), since: Duration, width: usize) -> String {
+    let grouped = |n: usize| crate::units::grouped(n as u64);
+    let count = if of > 0 { format!("[{}/{}] ", grouped(done.min(of)), grouped(of)) } else { String::new() };
+    let line = format!("{count}{what} {}", short(since));
+    line.chars().take(width.saturating_sub(1)).collect()
 }
 
 /// The end of a name that is too long: its head is a prefix shared by many.
@@ -103,6 +118,16 @@ mod tests {
             assert!(line(width).chars().count() <= width, "{width}: {}", line(width));
         }
         assert!(line(50).contains("…"), "{}", line(50));
+    }
+
+    #[test]
+    fn a_command_says_what_it_does() {
+        let say = |of, width| doing("reading records", (1_200, of), Duration::from_secs(3), width);
+        assert_eq!(say(20_000, 80), "[1,200/20,000] reading records 3 s");
+        assert_eq!(say(0, 80), "reading records 3 s");
+        for width in 0..40 {
+            assert!(say(20_000, width).chars().count() <= width.saturating_sub(1));
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 
 use super::baselines::{Judging, records};
+use super::busy::Busy;
 use super::commands::judge_faults;
 use super::exchange::write;
 use super::formats::is_standard_output;
 use super::term::print;
 use crate::compare::{Comparison, Kinship, Turns, Usual, compare};
 use crate::error::{Error, Kind, Result};
-use crate::report::{self, Against, Sources};
+use crate::report::{self, Against, Entry, Sources};
 use crate::store::{Point, Record, read_history};
 
 /// What to report, and where to.
@@ -46,6 +47,8 @@ pub fn report(out: &Path, wanted: &Report) -> Result<()> {
         return Err(Error::new(Kind::Usage, "--html and --markdown name the same file")
             .hint("each is a text of its own: name two"));
     }
+    let busy = Busy::new();
+    busy.step("reading records", 0);
     let (after, mut faults) = records(out, &wanted.run)?;
     let before = match &wanted.baseline {
         Some(name) => {
@@ -56,21 +59,27 @@ pub fn report(out: &Path, wanted: &Report) -> Result<()> {
         None => None,
     };
     if after.is_empty() {
+        drop(busy);
         return judge_faults(faults);
     }
     let history = wanted.history.as_deref().map_or_else(|| Ok(Vec::new()), read_history)?;
-    let written = write_all(wanted, &after, before.as_deref(), &history)?;
+    let written = write_all(wanted, &after, before.as_deref(), &history, busy)?;
     print(&written)?;
     judge_faults(faults)
 }
 
-/// Writes what is wanted, and says what was written.
+/// How a report is made.
+type Make = fn(&Sources<'_>, &[Entry<'_>]) -> String;
+
+/// Writes what is wanted, and says what was written. `busy` has gone by then.
 fn write_all(
     wanted: &Report,
     after: &[Record],
     before: Option<&[Record]>,
     history: &[Vec<Point>],
+    busy: Busy,
 ) -> Result<String> {
+    busy.step("comparing", 0);
     let rule = wanted.judging.rule(Usual::of(history));
     let comparison = comparison(before, after, &rule);
     let label = wanted.baseline.as_deref().unwrap_or("the build that was measured in turn");
@@ -81,19 +90,26 @@ fn write_all(
         rule: &rule,
     });
     let sources = Sources { run: &wanted.run, records: after, against, history };
-    let mut written = String::new();
-    for (path, text) in
-        [(&wanted.html, report::html as fn(&Sources<'_>) -> String), (&wanted.markdown, report::markdown)]
-            .into_iter()
-            .filter_map(|(path, make)| Some((path.as_ref()?, make(&sources))))
+    let entries = report::entries(&sources);
+    let (mut written, mut shown) = (String::new(), Vec::new());
+    let all: [(&Option<PathBuf>, Make, &str); 2] = [
+        (&wanted.html, report::html, "making the page"),
+        (&wanted.markdown, report::markdown, "making the comment"),
+    ];
+    for (path, make, what) in
+        all.into_iter().filter_map(|(path, make, what)| Some((path.as_ref()?, make, what)))
     {
+        busy.step(what, 0);
+        let text = make(&sources, &entries);
         if is_standard_output(path) {
-            print(&text)?;
+            shown.push(text);
             continue;
         }
         write(path, &text)?;
-        written.push_str(&format!("{} trials in {}\n", report::entries(&sources).len(), path.display()));
+        written.push_str(&format!("{} trials in {}\n", entries.len(), path.display()));
     }
+    drop(busy);
+    shown.iter().try_for_each(|text| print(text))?;
     Ok(written)
 }
 

@@ -16,7 +16,7 @@ use super::term::Color;
 use super::value::{self, Wrong};
 use crate::compare::{Limits, Many, Rule};
 use crate::error::{Error, Kind, Result};
-use crate::plan::{Action, Compare, Ignored, Mode, Plan, Region, Selection, Valgrind, Walltime, With};
+use crate::plan::{Action, Compare, Ignored, Mode, Plan, Region, Selection, Shard, Valgrind, Walltime, With};
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +100,7 @@ pub fn resolve(args: &Args, env: &Env, exe: &Path) -> Result<Request> {
         action: action(args, env)?,
         mode: from.get("mode", &args.mode, value::mode)?.unwrap_or(Mode::Walltime),
         selection: selection(args),
+        shard: shard(&from)?,
         walltime: walltime(&from)?,
         valgrind: valgrind(&from)?,
         timeout: from.get("timeout", &args.timeout, value::limit)?.unwrap_or(Duration::from_secs(60)),
@@ -192,6 +193,20 @@ fn selection(args: &Args) -> Selection {
         (false, false) => Ignored::Skip,
     };
     Selection { filters: args.filters.clone(), skip: args.skip.clone(), exact: args.exact, ignored }
+}
+
+/// The part of the trials that this machine takes. A process that nextest
+/// starts for one trial has its part behind it: the list was divided.
+fn shard(from: &Source<'_>) -> Result<Option<Shard>> {
+    let args = from.args;
+    let shard = from.get("shard", &args.shard, value::shard)?;
+    let by = from.get("shard-by", &args.shard_by, text)?;
+    if by.is_some() && shard.is_none() && args.shard_by.is_some() {
+        return Err(usage("--shard-by says how parts are weighed, and no part is asked for")
+            .hint("give --shard K/N as well"));
+    }
+    let one_of_a_list = from.env.get("NEXTEST_RUN_ID").is_some() && args.exact && !args.list;
+    Ok(shard.filter(|_| !one_of_a_list).map(|(number, of)| Shard { number, of, by }))
 }
 
 fn walltime(from: &Source<'_>) -> Result<Walltime> {
@@ -374,7 +389,10 @@ fn warnings(env: &Env) -> Vec<String> {
         .collect()
 }
 
-/// All variables of ours: one for each measuring flag, and `WALLGRIND_RUN`.
+/// Flags of the selection that have a variable.
+const SELECTING: [&str; 4] = ["run", "shuffle-seed", "shard", "shard-by"];
+
+/// All variables of ours: one for each measuring flag, and those of the selection.
 fn known_variables() -> Vec<String> {
     use clap::CommandFactory;
     let command = Args::command();
@@ -382,7 +400,7 @@ fn known_variables() -> Vec<String> {
     let measuring =
         command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(|h| ours.contains(&h)));
     let twins = measuring.filter_map(|arg| Some(twin(arg.get_long()?)));
-    twins.chain(["WALLGRIND_RUN".into(), "WALLGRIND_SHUFFLE_SEED".into()]).collect()
+    twins.chain(SELECTING.map(twin)).collect()
 }
 
 #[cfg(test)]

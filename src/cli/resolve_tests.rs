@@ -129,9 +129,39 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
     }
     let tested: Vec<String> = TWINS.iter().map(|(flag, ..)| twin(flag)).collect();
     for known in known_variables() {
-        let elsewhere = ["WALLGRIND_RUN", "WALLGRIND_RUN_ID", "WALLGRIND_SHUFFLE_SEED"];
+        let elsewhere = [
+            "WALLGRIND_RUN",
+            "WALLGRIND_RUN_ID",
+            "WALLGRIND_SHUFFLE_SEED",
+            "WALLGRIND_SHARD",
+            "WALLGRIND_SHARD_BY",
+        ];
         assert!(tested.contains(&known) || elsewhere.contains(&known.as_str()), "{known} has no test");
     }
+}
+
+#[test]
+fn a_part_of_the_trials_is_asked_for_by_flag_or_variable() {
+    let shard = |argv: &str, env: &[(&str, &str)]| plan(argv, env).shard.map(|shard| shard.to_string());
+    let quarter = [("WALLGRIND_SHARD", "1/4")];
+    assert_eq!(shard("", &[]), None);
+    assert_eq!(shard("--shard 3/4", &[]).as_deref(), Some("3/4"));
+    assert_eq!(shard("--bench", &quarter).as_deref(), Some("1/4"));
+    assert_eq!(shard("--shard 2/2", &quarter).as_deref(), Some("2/2"));
+    let by = plan("--shard 1/2 --shard-by main", &[("WALLGRIND_SHARD_BY", "other")]).shard.expect("a part");
+    assert_eq!(by.by.as_deref(), Some("main"));
+    // A variable that is set for all runs is not refused where no part is asked for.
+    assert_eq!(shard("", &[("WALLGRIND_SHARD_BY", "main")]), None);
+    assert!(refused("--shard-by main", &[]).contains("--shard K/N"));
+    for bad in ["0/4", "5/4", "x"] {
+        assert!(refused("--shard", &[]).contains("--shard"));
+        assert!(refused(&format!("--shard {bad}"), &[]).starts_with(&format!("error: --shard: {bad:?}")));
+        assert!(refused("", &[("WALLGRIND_SHARD", bad)]).contains("variable WALLGRIND_SHARD: "));
+    }
+    // nextest has divided the list: the one trial that it wants is not divided again.
+    let nextest = [quarter[0], ("NEXTEST_RUN_ID", "n1")];
+    assert_eq!(shard("--exact a::b --nocapture", &nextest), None);
+    assert_eq!(shard("--list --format terse", &nextest).as_deref(), Some("1/4"));
 }
 
 #[test]

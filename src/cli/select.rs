@@ -7,6 +7,7 @@
 
 use libtest_mimic::{Arguments, Trial};
 
+use super::shards::Division;
 use crate::plan::{Ignored, Selection};
 use crate::scenario::Scenario;
 
@@ -19,26 +20,35 @@ pub struct Selected<'a> {
     pub filtered_out: usize,
 }
 
-/// Applies filters, skips and `--ignored`. `missing` says what the machine
-/// lacks for a scenario; it is asked only about those whose names match.
+/// Applies filters, skips, `--shard` and `--ignored`. `missing` says what the
+/// machine lacks for a scenario; it is asked only about those whose names
+/// match and that are this shard's.
 pub fn select<'a>(
     scenarios: &'a [Scenario],
     selection: &Selection,
+    division: Option<&Division>,
     missing: impl Fn(&Scenario) -> Option<String>,
 ) -> Selected<'a> {
     let rules = rules(selection);
-    let taken = |scenario: &Scenario, ignored: bool| {
-        let trial = Trial::bench(scenario.id().as_str(), |_| Ok(None)).with_ignored_flag(ignored);
-        rules.iter().any(|rule| !rule.is_filtered_out(&trial))
-    };
-    let trials: Vec<_> = scenarios
-        .iter()
-        // As if ignored: names alone, before a need is probed.
-        .filter(|scenario| taken(scenario, true))
+    let trials: Vec<_> = named(scenarios, selection)
+        .into_iter()
+        .filter(|scenario| division.is_none_or(|division| division.takes(scenario.id().as_str())))
         .map(|scenario| (scenario, missing(scenario)))
-        .filter(|(scenario, missing)| taken(scenario, missing.is_some()))
+        .filter(|(scenario, missing)| is_taken(&rules, scenario, missing.is_some()))
         .collect();
     Selected { filtered_out: scenarios.len() - trials.len(), trials }
+}
+
+/// The scenarios whose names are taken, before a need is probed.
+pub fn named<'a>(scenarios: &'a [Scenario], selection: &Selection) -> Vec<&'a Scenario> {
+    let rules = rules(selection);
+    // As if ignored: names alone.
+    scenarios.iter().filter(|scenario| is_taken(&rules, scenario, true)).collect()
+}
+
+fn is_taken(rules: &[Arguments], scenario: &Scenario, ignored: bool) -> bool {
+    let trial = Trial::bench(scenario.id().as_str(), |_| Ok(None)).with_ignored_flag(ignored);
+    rules.iter().any(|rule| !rule.is_filtered_out(&trial))
 }
 
 /// One set of arguments for each filter, or one without a filter.
@@ -81,7 +91,7 @@ mod tests {
         }
         let scenarios = suite.finish().expect("valid names");
         let missing = |s: &Scenario| s.id().as_str().ends_with("two").then(|| "no two".to_string());
-        let selected = select(&scenarios, selection, missing);
+        let selected = select(&scenarios, selection, None, missing);
         (selected.names().into_iter().map(str::to_string).collect(), selected.filtered_out)
     }
 
@@ -115,7 +125,7 @@ mod tests {
         }
         let scenarios = suite.finish().expect("valid names");
         let order = |seed| {
-            let mut selected = select(&scenarios, &Selection::default(), |_| None);
+            let mut selected = select(&scenarios, &Selection::default(), None, |_| None);
             selected.shuffle(seed);
             selected.names().join(" ")
         };

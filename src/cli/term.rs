@@ -133,6 +133,14 @@ impl Term {
         }
     }
 
+    /// Puts a text of this many columns where the progress line is.
+    pub fn line(&mut self, text: impl FnOnce(usize) -> String) {
+        let width = self.width();
+        if let Some(progress) = &mut self.progress {
+            to_stderr(&progress.redraw(&text(width)));
+        }
+    }
+
     /// Whether there is a progress line.
     pub fn has_progress(&self) -> bool {
         self.progress.is_some()

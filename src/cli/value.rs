@@ -75,6 +75,23 @@ pub fn number(text: &str) -> Result<u64, Wrong> {
     text.parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
+/// The most parts that a run is divided into.
+const MOST_SHARDS: usize = 100_000;
+
+/// `K/N`, one of N parts, counted from 1.
+pub fn shard(text: &str) -> Result<(usize, usize), Wrong> {
+    let form = "give K/N, the K-th of N parts, such as 1/4";
+    let part = |part: &str| part.trim().parse::<usize>().map_err(|_| format!("{text:?} is not K/N: {form}"));
+    let (number, of) = text.split_once('/').ok_or_else(|| format!("{text:?} is not K/N: {form}"))?;
+    match (part(number)?, part(of)?) {
+        (_, 0) => Err(format!("{text:?} is a part of nothing: {form}")),
+        (_, of) if of > MOST_SHARDS => Err(format!("{text:?} has more than {MOST_SHARDS} parts: {form}")),
+        (0, of) => Err(format!("{text:?}: parts are counted from 1 to {of}")),
+        (number, of) if number > of => Err(format!("{text:?}: there are parts 1 to {of} only")),
+        both => Ok(both),
+    }
+}
+
 /// A share between nothing and all, such as `1%` or `0.01`.
 pub fn share(text: &str) -> Result<f64, Wrong> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
@@ -194,6 +211,29 @@ mod tests {
         assert_eq!(samples("5..50", 1000), Ok((5, 50)));
         for bad in ["0", "0..5", "5..", "..5", "5..0", "9..3", "x", "-1"] {
             assert!(samples(bad, 1000).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn parts_are_counted_from_one() {
+        assert_eq!((shard("1/1"), shard("4/4"), shard("2 / 64")), (Ok((1, 1)), Ok((4, 4)), Ok((2, 64))));
+        for bad in [
+            "",
+            "x",
+            "0/4",
+            "5/4",
+            "1/0",
+            "0/0",
+            "1",
+            "/",
+            "1/",
+            "/4",
+            "-1/4",
+            "1/4/2",
+            "1/99999999",
+            "1.0/2",
+        ] {
+            assert!(shard(bad).is_err_and(|wrong| wrong.contains(&format!("{bad:?}"))), "{bad:?} was taken");
         }
     }
 

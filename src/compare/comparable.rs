@@ -15,7 +15,7 @@ pub enum Kinship {
 }
 
 /// What the machine does to a time, by key of the identity, and what it is called.
-const MACHINE: [(&str, &str); 8] = [
+pub(super) const MACHINE: [(&str, &str); 8] = [
     ("cpu_model", "processor"),
     ("cpus_online_count", "number of processors"),
     ("machine_kind", "machine"),
@@ -27,7 +27,7 @@ const MACHINE: [(&str, &str); 8] = [
 ];
 
 /// What the build does to any number.
-const BUILD: [(&str, &str); 11] = [
+pub(super) const BUILD: [(&str, &str); 11] = [
     ("target", "target"),
     ("rustc", "toolchain"),
     ("profile", "profile"),
@@ -42,10 +42,10 @@ const BUILD: [(&str, &str); 11] = [
 ];
 
 /// The value of what could not be found out.
-const UNKNOWN: &str = "unknown";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// What the meter does, by key of the facts.
-const METER: [(&str, &str); 8] = [
+pub(super) const METER: [(&str, &str); 8] = [
     ("method", "method"),
     ("seeds", "seeds"),
     ("cache_sim", "simulated caches"),

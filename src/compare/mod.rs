@@ -5,12 +5,14 @@
 //! records of both sides -> pairs -> comparable? -> exact | times -> lines -> settle (many tests) -> verdicts
 //! ```
 
+mod alike;
 mod comparable;
 mod exact;
 mod functions;
 mod limits;
 mod line;
 mod pairs;
+mod parts;
 mod rule;
 mod settle;
 mod sight;
@@ -20,11 +22,13 @@ mod times;
 mod turns;
 mod usual;
 
+pub use alike::Conditions;
 pub use comparable::{Kinship, differences};
 pub use functions::moved;
 pub use limits::{Limit, Limits};
 pub use line::{Line, Size, Verdict};
 pub use pairs::{Sides, sides};
+pub use parts::{Flaws, Parts};
 pub use rule::{Many, Rule};
 pub use settle::{Comparison, compare, judge_alone};
 pub use sight::{SEEN, Sight};

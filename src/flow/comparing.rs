@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::cli;
+use crate::cli::{self, Division};
 use crate::compare::{Kinship, Usual, compare, judge_alone};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Action, Mode, Plan, With};
@@ -39,7 +39,7 @@ impl Comparing {
     /// There is no such baseline or executable, or it cannot be used.
     pub fn prepare(
         plan: &Plan,
-        suite: &str,
+        (suite, division): (&str, Option<&Division>),
         scratch: &Path,
         to_run: &[&'static Scenario],
         watch: &mut Watch,
@@ -55,7 +55,8 @@ impl Comparing {
             kinship,
             before,
             only_before: Vec::new(),
-            family: to_run.len().max(1),
+            // The tests of all shards: a verdict must hold when they are merged.
+            family: division.map_or(to_run.len(), |division| division.all.len()).max(1),
             duel: None,
         };
         match &plan.compare.with {
@@ -78,13 +79,18 @@ impl Comparing {
                 let (both, theirs): (Vec<_>, Vec<_>) =
                     listed.into_iter().partition(|name| ours.contains(name));
                 let mut comparing = comparing(label, Kinship::InTurn, Vec::new());
-                comparing.only_before = theirs;
+                // What another shard of this build has is not missing here.
+                comparing.only_before = theirs
+                    .into_iter()
+                    .filter(|name| division.is_none_or(|d| !d.all.contains(name)))
+                    .collect();
                 if plan.mode == Mode::Walltime {
                     let in_both = to_run
                         .iter()
                         .filter(|scenario| both.iter().any(|name| name == scenario.id().as_str()));
                     let tests =
                         in_both.map(|scenario| 1 + scenario.party_names().len()).sum::<usize>().max(1);
+                    let tests = division.map_or(tests, |division| division.tests.max(tests));
                     comparing.family = tests;
                     let cpus = match plan.walltime.cpu {
                         Some(cpu) => vec![cpu],

@@ -12,7 +12,7 @@ use super::comparing::Comparing;
 use super::finish::Run;
 use super::resume::{self, State};
 use super::{FAILED, setup};
-use crate::cli::{self, Out, Printer, Request, Selected, Tally};
+use crate::cli::{self, Division, Out, Printer, Request, Selected, Tally};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Action, Plan};
 use crate::scenario::Scenario;
@@ -46,17 +46,20 @@ pub fn run(
     let (out, lock) = descriptors(state.as_ref())?;
     // Before any thread: this changes the environment.
     let scratch = Scratch::make(&plan.scratch)?;
-    let selected = selected(scenarios, &plan, state.as_ref());
+    // What is left of a run that goes on is known by name, and is not divided again.
+    let division = if state.is_some() { None } else { cli::divide(scenarios, &plan, &suite)? };
+    let selected = selected(scenarios, &plan, state.as_ref(), division.as_ref());
     let tally = state.as_ref().map_or_else(|| first_tally(&selected), |state| state.tally.clone());
     scratch.check_room(&plan.scratch, &to_run(&selected), setup::at_once(&plan))?;
     let events = out.try_clone().map_err(no_stdout)?;
     let mut printer = Printer::new(output, Out::taken(events), tally)?;
     let mut watch = Watch::new(printer.term.has_progress())?;
-    let records = records(&plan, &selected)?;
+    let records = records(&plan, &suite, &selected, division.as_ref())?;
     let resumed = state.is_some();
     if !resumed {
         warnings.iter().for_each(|warning| printer.term.say(warning));
-        say_what_is_left_out(scenarios, &plan, &suite, &selected, &mut printer);
+        division.iter().flat_map(|division| &division.warnings).for_each(|text| printer.term.say(text));
+        say_what_is_left_out(scenarios, (&plan, &suite), &selected, division.as_ref(), &mut printer);
     }
     let lock = match lock {
         None if records.is_some() => setup::lock(&plan, &mut watch, &mut printer)?,
@@ -66,7 +69,9 @@ pub fn run(
     let facts = records.as_ref().map_or_else(BTreeMap::new, |_| setup::identity(scratch.path()));
     let to_run = to_run(&selected);
     let comparing = match &records {
-        Some(_) => Comparing::prepare(&plan, &suite, scratch.path(), &to_run, &mut watch)?,
+        Some(_) => {
+            Comparing::prepare(&plan, (&suite, division.as_ref()), scratch.path(), &to_run, &mut watch)?
+        }
         None => Waited::Done(None),
     };
     let Waited::Done(comparing) = comparing else { return Ok(early(&comparing)) };
@@ -156,8 +161,13 @@ fn no_stdout(error: std::io::Error) -> Error {
 }
 
 /// The trials of the run, or those that are left of it, in their order.
-fn selected(scenarios: &'static [Scenario], plan: &Plan, state: Option<&State>) -> Selected<'static> {
-    let mut selected = cli::select(scenarios, &plan.selection, setup::missing(plan));
+fn selected(
+    scenarios: &'static [Scenario],
+    plan: &Plan,
+    state: Option<&State>,
+    division: Option<&Division>,
+) -> Selected<'static> {
+    let mut selected = cli::select(scenarios, &plan.selection, division, setup::missing(plan));
     match (state, plan.shuffle) {
         (Some(state), _) => {
             let place =
@@ -180,21 +190,36 @@ fn to_run(selected: &Selected<'static>) -> Vec<&'static Scenario> {
     selected.trials.iter().filter(|(_, missing)| missing.is_none()).map(|(scenario, _)| *scenario).collect()
 }
 
-/// The folder of records, when there will be any.
-fn records(plan: &Plan, selected: &Selected<'_>) -> Result<Option<RunDir>> {
-    let some = plan.action == Action::Measure && !selected.trials.is_empty();
-    some.then(|| RunDir::open(&plan.out, &plan.run_id)).transpose()
+/// The folder of records, when there will be any. A shard says there what it
+/// is to do, also when that is nothing: else it would be missed.
+fn records(
+    plan: &Plan,
+    suite: &str,
+    selected: &Selected<'_>,
+    division: Option<&Division>,
+) -> Result<Option<RunDir>> {
+    let shard = plan.shard.as_ref().zip(division).filter(|(_, division)| !division.all.is_empty());
+    let some = plan.action == Action::Measure && (!selected.trials.is_empty() || shard.is_some());
+    let records = some.then(|| RunDir::open(&plan.out, &plan.run_id)).transpose()?;
+    if let (Some(records), Some((shard, division))) = (&records, shard) {
+        division.manifest(plan, shard, suite, &selected.names()).write(records.path())?;
+    }
+    Ok(records)
 }
 
 /// Says which filters match nothing, and which trials are ignored and why.
 fn say_what_is_left_out(
     scenarios: &[Scenario],
-    plan: &Plan,
-    suite: &str,
+    (plan, suite): (&Plan, &str),
     selected: &Selected<'_>,
+    division: Option<&Division>,
     printer: &mut Printer,
 ) {
-    if selected.trials.is_empty() {
+    let of_all = division.map_or(selected.trials.len(), |division| division.all.len());
+    if let Some(shard) = plan.shard.as_ref().filter(|_| of_all > 0 && selected.trials.is_empty()) {
+        printer.term.say(&format!("shard {shard} has none of the {of_all} trials of {suite}"));
+    }
+    if of_all == 0 {
         let names: Vec<&str> = scenarios.iter().map(|s| s.id().as_str()).collect();
         cli::nothing_matches(suite, &plan.selection, &names).iter().for_each(|text| printer.term.say(text));
     }

@@ -4,6 +4,7 @@
 //! - [`counts`]: how instruction counts come to be equal to the last digit.
 //! - [`verdicts`]: slower, faster, same, or not known: baselines, builds in turn, error rates.
 //! - [`reports`]: the page and the comment of a pull request, and workflows that make them.
+//! - [`many_machines`]: shards, merging them into one run, and a workflow with a matrix of runners.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
 //! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
 //! - [`block_layer`]: what its operations cost, and that it does not follow the disk's size.
@@ -13,6 +14,7 @@ pub mod block_layer;
 pub mod block_suite;
 pub mod counts;
 pub mod formats;
+pub mod many_machines;
 pub mod methodology;
 pub mod reports;
 pub mod verdicts;

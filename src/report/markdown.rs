@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::entries::{Class, Entry, Sources, entries, totals};
+use super::entries::{Class, Entry, Sources, totals};
 use super::format::{time, value};
 use super::html::{Headline, with_unit};
 use super::model::State;
@@ -26,13 +26,13 @@ const MARK: &str = "<!-- wallgrind report -->\n";
 /// Longer texts than this are cut within a cell.
 const CELL: usize = 300;
 
-/// The report. No table is cut within a row, and none without saying so.
-pub fn markdown(sources: &Sources<'_>) -> String {
-    let entries = entries(sources);
+/// The report; `entries` are those of its sources. No table is cut within a
+/// row, and none without saying so.
+pub fn markdown(sources: &Sources<'_>, entries: &[Entry<'_>]) -> String {
     let compares = sources.against.is_some();
-    let mut page = Page { text: head(sources, &entries), left_out: 0 };
+    let mut page = Page { text: head(sources, entries), left_out: 0 };
     let open = [Class::Failed, Class::Slower, Class::Faster];
-    for (class, n) in totals(&entries) {
+    for (class, n) in totals(entries) {
         let of: Vec<&Entry<'_>> = entries.iter().filter(|entry| entry.class == class).collect();
         let title = format!("{} {} {}", class.sign(), grouped(n as u64), class.word());
         page.section(&title, !open.contains(&class), &of, compares);

@@ -5,7 +5,12 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use super::html::tests::{record, sources};
 use super::*;
 use crate::compare::{Kinship, Rule, compare};
+use crate::report::entries::entries;
 use crate::store::Record;
+
+fn made(sources: &Sources<'_>) -> String {
+    markdown(sources, &entries(sources))
+}
 
 /// The texts of the cells of all tables, row by row, as they are rendered.
 fn cells(text: &str) -> Vec<Vec<String>> {
@@ -35,7 +40,7 @@ const HOSTILE: &str = "a|b\\|c `d` *e* _f_ ~~g~~ <b>h</b> &amp; [i](http://j) ![
 #[test]
 fn names_stay_names() {
     let records = [record(HOSTILE, &[1_000, 1_001, 1_002])];
-    let text = markdown(&Sources { run: HOSTILE, ..sources(&records) });
+    let text = made(&Sources { run: HOSTILE, ..sources(&records) });
     let rows = cells(&text);
     assert!(rows[0].concat().contains(HOSTILE), "{rows:?}\n{text}");
     for sign in ["@all", " #12", "https://", "a|b"] {
@@ -58,7 +63,7 @@ fn comparison(count: usize) -> String {
     let rule = Rule::default();
     let comparison = compare(&before, &after, Kinship::Stored, &rule);
     let against = Against { label: "main", records: &before, comparison: &comparison, rule: &rule };
-    markdown(&Sources { run: "now", records: &after, against: Some(against), history: &[] })
+    made(&Sources { run: "now", records: &after, against: Some(against), history: &[] })
 }
 
 #[test]
@@ -101,6 +106,6 @@ fn a_comment_is_never_too_long_and_no_row_is_cut() {
 #[test]
 fn one_run_has_no_verdicts() {
     let records = [record("a::x", &[1_000, 1_010, 1_020])];
-    let text = markdown(&sources(&records));
+    let text = made(&sources(&records));
     assert!(text.contains("| • measured | <code>a::x</code> | 1.010 ± 0.010 µs | 3 |"), "{text}");
 }

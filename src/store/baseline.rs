@@ -179,7 +179,12 @@ impl Baselines {
     /// # Errors
     /// One of them cannot be read.
     pub fn records(&self, kept: &Kept) -> Result<Vec<Record>> {
-        RunDir::read(&self.folder.join(&kept.name).join(&kept.records))
+        RunDir::read(&self.folder(kept))
+    }
+
+    /// The folder of these records.
+    pub fn folder(&self, kept: &Kept) -> PathBuf {
+        self.folder.join(&kept.name).join(&kept.records)
     }
 
     /// The executable of what is kept.
@@ -303,7 +308,7 @@ fn parse(file: &Path, text: &str) -> Result<Kept> {
 }
 
 /// A file that is there whole, or as it was before.
-fn write_whole(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+pub(super) fn write_whole(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     let mut file = tempfile::Builder::new().prefix(".unfinished-").tempfile_in(folder)?;
     file.write_all(text)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;

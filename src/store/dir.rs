@@ -95,17 +95,8 @@ impl RunDir {
     /// # Errors
     /// [`Kind::Io`] when the folder itself cannot be read.
     pub fn scan(path: &Path) -> Result<Found> {
-        let unreadable = |error: io::Error| {
-            Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
-        };
-        let mut files = Vec::new();
-        for entry in fs::read_dir(path).map_err(unreadable)? {
-            files.push(entry.map_err(unreadable)?.path());
-        }
-        files.retain(|file| is_record_file(file));
-        files.sort();
         let mut found = Found::default();
-        for file in files {
+        for file in record_files(path)? {
             match read_record(&file) {
                 Ok(record) => found.records.push(record),
                 Err(fault) => found.faults.push(fault),
@@ -117,7 +108,11 @@ impl RunDir {
     }
 }
 
-fn unwritable(path: &Path, error: io::Error) -> Error {
+pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::new(Kind::Io, format!("cannot read the run folder {}", path.display())).source(error)
+}
+
+pub(super) fn unwritable(path: &Path, error: io::Error) -> Error {
     Error::new(Kind::Io, format!("cannot write to the folder {}", path.display()))
         .hint("choose another folder with --out, or WALLGRIND_OUT")
         .source(error)
@@ -145,7 +140,21 @@ fn publish(mut file: NamedTempFile, folder: &Path, stem: &str) -> io::Result<Pat
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn is_record_file(file: &Path) -> bool {
+/// The files of a run folder that are records by their names, in their order.
+///
+/// # Errors
+/// [`Kind::Io`] when the folder cannot be read.
+pub fn record_files(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| unreadable(path, error))? {
+        files.push(entry.map_err(|error| unreadable(path, error))?.path());
+    }
+    files.retain(|file| is_record_file(file));
+    files.sort();
+    Ok(files)
+}
+
+pub(super) fn is_record_file(file: &Path) -> bool {
     let hidden = file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && file.extension().is_some_and(|extension| extension == "json")
 }
@@ -155,10 +164,26 @@ fn is_record_file(file: &Path) -> bool {
 /// # Errors
 /// [`Kind::Io`] or [`Kind::Format`], with the name of the file.
 pub fn read_record(file: &Path) -> Result<Record> {
+    read_bytes(file).and_then(|bytes| record_of(file, &bytes))
+}
+
+/// Reads the bytes of one file.
+///
+/// # Errors
+/// [`Kind::Io`], with the name of the file.
+pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
+    let failed =
+        |error| Error::new(Kind::Io, format!("cannot read the record {}", file.display())).source(error);
+    fs::read(file).map_err(|error: io::Error| failed(error))
+}
+
+/// The record in the bytes of a file.
+///
+/// # Errors
+/// [`Kind::Format`], with the name of the file.
+pub fn record_of(file: &Path, bytes: &[u8]) -> Result<Record> {
     let name = file.display().to_string();
-    let bytes = fs::read(file)
-        .map_err(|error| Error::new(Kind::Io, format!("cannot read the record {name}")).source(error))?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
         Error::new(Kind::Format, format!("{name} is not a whole record"))
             .hint("delete the file, or measure that scenario again")
             .source(error)

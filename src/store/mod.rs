@@ -10,17 +10,23 @@ mod baseline;
 #[cfg(test)]
 mod baseline_tests;
 mod dir;
+mod durations;
 mod history;
+mod joined;
 mod json;
 mod name;
 mod record;
 mod schema;
+mod shards;
 #[cfg(test)]
 mod tests;
 
 pub use baseline::{Baselines, Kept};
-pub use dir::{Found, RunDir, read_record};
+pub use dir::{Found, RunDir, read_bytes, read_record, record_files, record_of};
+pub use durations::{Durations, durations};
 pub use history::{Point, add_to_history, history_key, read_history};
+pub use joined::Joined;
 pub use json::{from_json, to_json};
 pub use record::{Metric, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
+pub use shards::{SHARDS, ShardManifest};

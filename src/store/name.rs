@@ -15,7 +15,7 @@ const LONGEST: usize = 200;
 pub(super) fn file_stem(record: &Record) -> String {
     let Record { suite, scenario, mode, attempt, .. } = record;
     let whole = format!("{suite}.{}.{mode}.{attempt}", scenario.replace("::", "."));
-    let mut stem: String = whole.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let mut stem = plain(&whole);
     if stem.starts_with('.') {
         stem.insert(0, '_');
     }
@@ -36,6 +36,11 @@ pub(super) fn history_stem(record: &Record) -> String {
 /// Whether a run id can name a folder: no separators, no parent, not hidden.
 pub(super) fn plain_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && !name.starts_with('.') && name.chars().all(is_plain)
+}
+
+/// A text with `_` for what a file name should not hold.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
 fn is_plain(c: char) -> bool {

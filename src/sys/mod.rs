@@ -20,4 +20,4 @@ pub use process::{
 };
 pub use run_folder::{RUN_PREFIX, RunFolder, RunLink, is_run_folder};
 pub use signals::{name, watch};
-pub use space::{free_bytes, takes_programs};
+pub use space::{free_bytes, sync_file_system, takes_programs};

@@ -1,11 +1,13 @@
-//! What a file system has left and allows.
+//! What a file system has left and allows, and that it has everything on disk.
 //!
 //! Neighbours: `trial::scratch` asks for room before a run begins,
 //! `measure::valgrind` where the measured program can be.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -25,6 +27,18 @@ pub fn takes_programs(path: &Path) -> bool {
 
 fn allows_programs(flags: libc::c_ulong) -> bool {
     flags & libc::ST_NOEXEC == 0
+}
+
+/// Waits until everything that was written to the file system of `file` is on disk.
+///
+/// # Errors
+/// Something of it could not be written.
+pub fn sync_file_system(file: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open as long as `file` is.
+    match unsafe { libc::syncfs(file.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn ask(path: &Path) -> io::Result<libc::statvfs> {
@@ -50,6 +64,12 @@ mod tests {
         assert!(free_bytes(&folder.path().join("none")).is_err());
         assert!(free_bytes(Path::new("a\0b")).is_err());
         assert!(takes_programs(folder.path()) && !takes_programs(&folder.path().join("none")));
+    }
+
+    #[test]
+    fn a_file_system_is_synced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        sync_file_system(&File::open(folder.path()).expect("it")).expect("synced");
     }
 
     #[test]

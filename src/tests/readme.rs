@@ -50,6 +50,7 @@ fn flags_that_are_named_are_taken() {
         "src/cli/doctor.rs",
         "src/cli/baselines.rs",
         "src/cli/report.rs",
+        "src/cli/merge.rs",
         "benches/harness.rs",
         "benches/block.rs",
     ]
@@ -71,7 +72,9 @@ fn flags_that_are_named_are_taken() {
 #[test]
 fn variables_and_flags_of_the_workflows_are_taken() {
     let (bench, command) = (read("src/cli/args.rs"), read("src/cli/report.rs"));
-    for workflow in ["src/manual/ci/github.yml", "src/manual/ci/gitlab.yml"].map(read) {
+    let merge = read("src/cli/merge.rs");
+    let workflows = ["github.yml", "github-shards.yml", "gitlab.yml"];
+    for workflow in workflows.map(|name| read(&format!("src/manual/ci/{name}"))) {
         let split = |c: char| !(c.is_ascii_uppercase() || c == '_');
         let names: BTreeSet<&str> =
             workflow.split(split).filter_map(|word| word.strip_prefix("WALLGRIND_")).collect();
@@ -86,6 +89,11 @@ fn variables_and_flags_of_the_workflows_are_taken() {
         assert!(flags.len() >= 2, "only {flags:?} were found");
         for flag in flags {
             assert!(command.contains(&format!(" {flag}:")), "wallgrind report takes no --{flag}");
+        }
+        let merges = workflow.lines().filter(|line| line.trim_start().starts_with("wallgrind merge "));
+        for flag in merges.flat_map(words).filter_map(|word| word.strip_prefix("--")) {
+            let field = flag.replace('-', "_");
+            assert!(merge.contains(&format!(" {field}:")), "wallgrind merge takes no --{flag}");
         }
     }
 }

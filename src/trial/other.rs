@@ -16,8 +16,13 @@ use crate::store::{Record, RunDir};
 use crate::sys;
 
 /// Variables that would make the other run one that compares, too.
-const OURS: [&str; 4] =
-    ["WALLGRIND_AGAINST", "WALLGRIND_BASELINE", "WALLGRIND_SAVE_BASELINE", "WALLGRIND_SHUFFLE_SEED"];
+const OURS: [&str; 5] = [
+    "WALLGRIND_AGAINST",
+    "WALLGRIND_BASELINE",
+    "WALLGRIND_SAVE_BASELINE",
+    "WALLGRIND_SHUFFLE_SEED",
+    "WALLGRIND_SHARD",
+];
 
 /// The name of its run.
 const RUN: &str = "against";

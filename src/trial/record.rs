@@ -75,11 +75,16 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
         metrics: Vec::new(),
         histograms: Vec::new(),
         throughput: Vec::new(),
-        facts: scenario.variables().into_iter().map(variable).collect(),
+        facts: scenario.variables().into_iter().map(variable).chain(shard(plan)).collect(),
         notes: Vec::new(),
         functions: Vec::new(),
         identity: identity.facts.clone(),
     }
+}
+
+/// The fact of the part of a run that this is one of: `2/4`.
+fn shard(plan: &Plan) -> Option<(String, String)> {
+    plan.shard.as_ref().map(|shard| ("shard".to_string(), shard.to_string()))
 }
 
 /// The fact of a variable that the body reads.

@@ -213,6 +213,8 @@ pub fn list(program: &Path, arguments: &[OsString]) -> Result<Vec<String>, Strin
     let output = Command::new(program)
         .args(["--list", "--format=terse"])
         .args(arguments)
+        // All that it has: which of it is this shard's, this build says.
+        .env_remove("WALLGRIND_SHARD")
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("it cannot be started: {error}"))?;

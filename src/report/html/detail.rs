@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::compare::{BASELINE_SUFFIX, Line, Size, Verdict, moved};
 use crate::report::entries::Entry;
 use crate::report::format::{count, signed_count, signed_percent, times, value};
@@ -24,7 +22,7 @@ const FUNCTIONS: usize = 20;
 const LEVEL: f64 = 0.01;
 
 /// What lies behind a row.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct Detail {
     /// What to know first.
     pub notes: Vec<String>,
@@ -32,12 +30,10 @@ pub struct Detail {
     pub plots: Vec<Plot>,
     /// Tables, in their order.
     pub tables: Vec<Table>,
-    /// The number of the table of both identities, which many rows share.
-    pub identity: Option<usize>,
 }
 
 /// A table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Table {
     /// What it is.
     pub caption: String,

@@ -2,6 +2,7 @@
 //! and tables, which the page's own script draws when they are asked for.
 //! Nothing is loaded from elsewhere.
 
+mod data;
 mod detail;
 mod page;
 mod rows;

@@ -4,7 +4,9 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const lines = byId("data").textContent.trim().split("\n");
-  const shared = JSON.parse(lines[0]);
+  const [parts, shared] = JSON.parse(lines[0]);
+  // What was there before stands as its number.
+  const part = (value) => (typeof value === "number" ? parts[value] : value);
   const body = byId("rows");
   const rows = Array.from(body.rows, (tr, at) => ({
     tr, at,
@@ -33,50 +35,54 @@
   // A plot: the drawing area is 320 by 140, 66 from the left, 6 from above.
   const LEFT = 66, TOP = 6, WIDTH = 320, HEIGHT = 140;
   const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-  function plot(data) {
-    const svg = draw("svg", { viewBox: "0 0 400 194", role: "img", "aria-label": `${data.title}. ${data.text}` });
+  function plot([heading, text, across, down, layers, remark]) {
+    const [title, [x, xs], [y, ys], note] = [part(heading), part(across), part(down), part(remark)];
+    const svg = draw("svg", { viewBox: "0 0 400 194", role: "img", "aria-label": `${title}. ${text}` });
     svg.append(draw("rect", { x: LEFT, y: TOP, width: WIDTH, height: HEIGHT, class: "frame" }));
-    for (const [at, text] of data.xs) {
-      const x = LEFT + at / 10;
-      svg.append(draw("path", { d: `M${x} ${TOP}v${HEIGHT}`, class: "grid" }));
-      svg.append(draw("text", { x, y: TOP + HEIGHT + 13, class: "mid" }, text));
+    for (const [at, label] of xs) {
+      const left = LEFT + at / 10;
+      svg.append(draw("path", { d: `M${left} ${TOP}v${HEIGHT}`, class: "grid" }));
+      svg.append(draw("text", { x: left, y: TOP + HEIGHT + 13, class: "mid" }, label));
     }
-    for (const [at, text] of data.ys) {
-      const y = TOP + at / 10;
-      svg.append(draw("path", { d: `M${LEFT} ${y}h${WIDTH}`, class: "grid" }));
-      const label = draw("text", { x: LEFT - 4, y: y + 3, class: "end" }, short(text, 12));
-      label.append(draw("title", {}, text));
+    for (const [at, name] of ys) {
+      const top = TOP + at / 10;
+      svg.append(draw("path", { d: `M${LEFT} ${top}h${WIDTH}`, class: "grid" }));
+      const label = draw("text", { x: LEFT - 4, y: top + 3, class: "end" }, short(name, 12));
+      label.append(draw("title", {}, name));
       svg.append(label);
     }
     const area = draw("g", { transform: `translate(${LEFT} ${TOP}) scale(.1)` });
-    for (const [kind, d] of data.layers) area.append(draw("path", { class: kind, d }));
+    for (const [kind, d] of layers) area.append(draw("path", { class: kind, d }));
     svg.append(area);
-    svg.append(draw("text", { x: LEFT + WIDTH / 2, y: TOP + HEIGHT + 30, class: "mid title" }, data.x));
-    svg.append(draw("text", { x: 0, y: 0, class: "mid title", transform: `translate(10 ${TOP + HEIGHT / 2}) rotate(-90)` }, data.y));
-    const figure = make("figure", {}, make("figcaption", {}, data.title), svg);
-    if (data.note) figure.append(make("p", { class: "note" }, data.note));
+    svg.append(draw("text", { x: LEFT + WIDTH / 2, y: TOP + HEIGHT + 30, class: "mid title" }, x));
+    svg.append(draw("text", { x: 0, y: 0, class: "mid title", transform: `translate(10 ${TOP + HEIGHT / 2}) rotate(-90)` }, y));
+    const figure = make("figure", {}, make("figcaption", {}, title), svg);
+    if (note) figure.append(make("p", { class: "note" }, note));
     return figure;
   }
 
-  function table(data) {
-    const head = make("tr", {}, ...data.head.map((text) => make("th", { scope: "col" }, text)));
-    const marked = new Set(data.marked);
+  function table([name, titles, lines, marks, folded]) {
+    const caption = part(name);
+    const head = make("tr", {}, ...part(titles).map((text) => make("th", { scope: "col" }, text)));
+    const marked = new Set(marks);
     const line = (cells, at) => make("tr", marked.has(at) ? { class: "marked" } : {},
       ...cells.map((text, i) => make(i ? "td" : "th", i ? { dir: "auto" } : { scope: "row", dir: "auto" }, text)));
-    const inside = make("table", data.head.length > 4 ? { class: "many" } : {}, make("thead", {}, head), make("tbody", {}, ...data.rows.map(line)));
-    const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": data.caption }, inside);
-    if (data.folded) return make("details", {}, make("summary", {}, data.caption), scroll);
-    return make("section", {}, make("h3", {}, data.caption), scroll);
+    const inside = make("table", part(titles).length > 4 ? { class: "many" } : {}, make("thead", {}, head), make("tbody", {}, ...lines.map(part).map(line)));
+    const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, inside);
+    if (folded) return make("details", {}, make("summary", {}, caption), scroll);
+    return make("section", {}, make("h3", {}, caption), scroll);
   }
 
   function detail(row) {
-    const data = JSON.parse(lines[row.at + 1]);
-    const parts = [];
-    if (data.notes.length) parts.push(make("ul", { class: "notes" }, ...data.notes.map((text) => make("li", { dir: "auto" }, text))));
-    if (data.plots.length) parts.push(make("div", { class: "plots" }, ...data.plots.map(plot)));
-    parts.push(...data.tables.map(table));
-    if (data.identity !== null) parts.push(table(shared[data.identity]));
-    const cell = make("td", { colspan: String(row.tr.cells.length) }, make("div", {}, ...parts));
+    const [notes, plots, tables, identity] = JSON.parse(lines[row.at + 1]);
+    // Words that are left out are those of the plot before.
+    plots.forEach((data, i) => { if (!data[1] && i) data[1] = plots[i - 1][1]; });
+    const inside = [];
+    if (notes.length) inside.push(make("ul", { class: "notes" }, ...notes.map(part).map((text) => make("li", { dir: "auto" }, text))));
+    if (plots.length) inside.push(make("div", { class: "plots" }, ...plots.map(plot)));
+    inside.push(...tables.map(table));
+    if (identity !== null) inside.push(table(shared[identity]));
+    const cell = make("td", { colspan: String(row.tr.cells.length) }, make("div", {}, ...inside));
     return make("tr", { class: "detail", id: `detail-${row.at}` }, cell);
   }
 

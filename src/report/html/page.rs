@@ -4,14 +4,14 @@
 //! Neighbours: `rows` and `detail` make what is in it; `page.css` and
 //! `page.js` stand beside this file.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::detail::{Table, detail, identity};
+use super::data::Data;
+use super::detail::{detail, identity};
 use super::rows::{SHOWN, columns, row};
-use super::text::{escaped, json};
+use super::text::escaped;
 use crate::compare::Rule;
-use crate::report::entries::{Class, Entry, Sources, entries, totals};
+use crate::report::entries::{Class, Entry, Sources, totals};
 use crate::report::verdicts::words;
 use crate::units::grouped;
 
@@ -25,17 +25,16 @@ const POINTS: usize = 400_000;
 /// Fewest and most points of one plot.
 const OF_A_PLOT: (usize, usize) = (32, 400);
 
-/// The report as one file.
-pub fn html(sources: &Sources<'_>) -> String {
-    let entries = entries(sources);
+/// The report as one file; `entries` are those of its sources.
+pub fn html(sources: &Sources<'_>, entries: &[Entry<'_>]) -> String {
     let compares = sources.against.is_some();
     let points = (POINTS / entries.len().max(1)).clamp(OF_A_PLOT.0, OF_A_PLOT.1);
     let mut page = head(sources);
-    page.push_str(&summary(sources, &entries));
-    page.push_str(&controls(&entries));
-    page.push_str(&table(&entries, compares, points));
+    page.push_str(&summary(sources, entries));
+    page.push_str(&controls(entries));
+    page.push_str(&table(entries, compares, points));
     page.push_str("<script type=\"application/json\" id=\"data\">\n");
-    page.push_str(&data(sources, &entries, points));
+    page.push_str(&data(sources, entries, points));
     let _ = write!(page, "</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     page
 }
@@ -158,21 +157,13 @@ fn table(entries: &[Entry<'_>], compares: bool, points: usize) -> String {
     html
 }
 
-/// A line of JSON for each row, in their order; before them one with the
-/// tables that rows share.
+/// A line of JSON for each row, in their order.
 fn data(sources: &Sources<'_>, entries: &[Entry<'_>], points: usize) -> String {
     let margin = sources.against.map_or_else(|| Rule::default().margin, |against| against.rule.margin);
-    let mut shared: BTreeMap<Table, usize> = BTreeMap::new();
-    let mut lines = String::new();
+    let mut data = Data::default();
     for entry in entries {
-        let mut detail = detail(entry, margin, points);
-        let (table, next) = (identity(entry), shared.len());
-        detail.identity = (!table.rows.is_empty()).then(|| *shared.entry(table).or_insert(next));
-        lines.push_str(&json(&detail));
-        lines.push('\n');
+        let identity = identity(entry);
+        data.add(&detail(entry, margin, points), (!identity.rows.is_empty()).then_some(identity));
     }
-    let mut tables: Vec<(usize, Table)> = shared.into_iter().map(|(table, at)| (at, table)).collect();
-    tables.sort_by_key(|(at, _)| *at);
-    let tables: Vec<Table> = tables.into_iter().map(|(_, table)| table).collect();
-    format!("{}\n{lines}", json(&tables))
+    data.text()
 }

@@ -42,6 +42,10 @@ pub(in crate::report) fn sources(records: &[Record]) -> Sources<'_> {
     Sources { run: "a run", records, against: None, history: &[] }
 }
 
+fn made(sources: &Sources<'_>) -> String {
+    html(sources, &entries(sources))
+}
+
 #[test]
 fn no_text_can_be_markup() {
     let bad = "</script><b>\"'&\u{1b}[31mred\u{0}\n";
@@ -52,7 +56,7 @@ fn no_text_can_be_markup() {
     bad_record.notes.push(bad.into());
     bad_record.identity.insert(bad.into(), bad.into());
     let records = [bad_record];
-    let page = html(&Sources { run: bad, ..sources(&records) });
+    let page = made(&Sources { run: bad, ..sources(&records) });
     assert_eq!(page.matches("</script>").count(), 2, "its own two, and no other");
     assert!(!page.contains("<b>\"") && !page.contains('\u{1b}') && !page.contains('\u{0}'));
 }
@@ -64,18 +68,23 @@ fn what_rows_share_is_there_once() {
         record.identity.insert("commit".into(), commit.into());
         record
     };
-    let page = html(&sources(&[with("a::x", "c0ffee"), with("a::y", "c0ffee"), with("a::z", "decade")]));
+    let page = made(&sources(&[with("a::x", "c0ffee"), with("a::y", "c0ffee"), with("a::z", "decade")]));
     assert_eq!((page.matches("c0ffee").count(), page.matches("decade").count()), (1, 1));
     let data = page.split("id=\"data\">\n").nth(1).expect("data");
     let lines: Vec<serde_json::Value> =
         data.lines().take(4).map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
-    assert_eq!(lines[0].as_array().map(Vec::len), Some(2));
-    assert_eq!([1, 2, 3].map(|i| lines[i]["identity"].as_u64().expect("a number")), [0, 0, 1]);
+    assert_eq!(lines[0][1].as_array().map(Vec::len), Some(2), "two tables of identities");
+    assert_eq!([1, 2, 3].map(|i| lines[i][3].as_u64().expect("a number")), [0, 0, 1]);
+    // The titles of the table of metrics: written out in the first row, then in the shared list.
+    let titles = |i: usize| &lines[i][2][0][1];
+    assert!(titles(1).is_array() && titles(2).is_u64() && titles(2) == titles(3), "{}", lines[2]);
+    let at = titles(2).as_u64().expect("a number") as usize;
+    assert_eq!(&lines[0][0][at], titles(1));
 }
 
 #[test]
 fn the_page_names_nothing_of_the_network() {
-    let page = html(&sources(&[record("a::x", &[1, 2, 3])]));
+    let page = made(&sources(&[record("a::x", &[1, 2, 3])]));
     // The namespace of SVG is a name; nothing is fetched from there.
     assert_eq!(page.matches("://").count(), page.matches("http://www.w3.org/2000/svg").count());
     for word in ["src=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML"] {

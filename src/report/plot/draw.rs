@@ -2,8 +2,6 @@
 //!
 //! Neighbours: `kinds` makes them; the page's script puts them into SVG.
 
-use serde::Serialize;
-
 use super::axis::Axis;
 use super::path::Point;
 
@@ -13,7 +11,7 @@ pub const WIDTH: i32 = 3200;
 pub const HEIGHT: i32 = 1400;
 
 /// A plot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
     /// What is shown.
     pub title: String,
@@ -34,7 +32,7 @@ pub struct Plot {
 }
 
 /// One path of a plot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Layer(pub &'static str, pub String);
 
 impl Plot {

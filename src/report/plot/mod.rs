@@ -8,7 +8,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-pub use draw::{HEIGHT, Plot, WIDTH};
+pub use draw::{HEIGHT, Layer, Plot, WIDTH};
 pub use kinds::{
     Bars, Interval, Side, bars, cumulative, densities, history, interval, latencies, over_time, small,
 };

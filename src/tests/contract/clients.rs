@@ -51,6 +51,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         trial("nextest_lists_every_trial", true, nextest_lists_every_trial),
         trial("nextest_runs_each_in_a_process", true, nextest_runs_each_in_a_process),
         trial("nextest_measures_into_one_run", true, nextest_measures_into_one_run),
+        trial("nextest_runs_a_shard_in_either_way", true, nextest_runs_a_shard_in_either_way),
         trial("nextest_shows_why_a_trial_failed", true, nextest_shows_why_a_trial_failed),
         trial("nextest_ends_a_trial_that_is_slow", true, nextest_ends_a_trial_that_is_slow),
     ]
@@ -156,6 +157,35 @@ fn nextest_measures_into_one_run() {
     package.run("nextest bench good").exits(0).says("3 benchmarks run: 3 passed");
     let records = package.0.records();
     assert_eq!(statuses(&records), [("good::first", "ok"), ("good::second", "ok"), ("good::talk", "ok")]);
+}
+
+fn nextest_runs_a_shard_in_either_way() {
+    // By ours, which divides the list; the process of each trial takes what it is given.
+    let names = |k: usize| {
+        let package = Package::new();
+        let mut command = package.command("nextest bench good prints");
+        let ran = ran(command.env("WALLGRIND_SHARD", format!("{k}/2")));
+        ran.exits(0).says("passed");
+        package.0.records().into_iter().map(|record| record.scenario).collect::<Vec<_>>()
+    };
+    let mut both = [names(1), names(2)].concat();
+    both.sort_unstable();
+    let expected = ["good::first", "good::second", "good::talk", "prints::here", "prints::in_a_child"];
+    assert_eq!(both, expected);
+    // By its own.
+    let package = Package::new();
+    for k in 1..=2 {
+        package.run(&format!("nextest bench good prints --partition count:{k}/2")).exits(0);
+    }
+    let mut runs: Vec<String> = fs::read_dir(package.0.out())
+        .expect("runs")
+        .map(|e| e.expect("one").path().display().to_string())
+        .collect();
+    runs.sort_unstable();
+    let merged =
+        crate::records::wallgrind(&package.0, &format!("merge {} --run-id all", runs.join(" "))).exits(0);
+    assert!(merged.out.starts_with("2 runs, 5 trials, 5 records"), "{}", merged.out);
+    merged.says("warning: not run with --shard: ");
 }
 
 fn nextest_shows_why_a_trial_failed() {

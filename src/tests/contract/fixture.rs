@@ -26,6 +26,9 @@ pub const PLANTED: &str = "CONTRACT_PLANTED";
 /// In the environment, adds `planted::nops`, which does so many instructions besides its own.
 pub const NOPS: &str = "CONTRACT_NOPS";
 
+/// In the environment, adds so many small trials, `many::s00000` and on.
+pub const MANY: &str = "CONTRACT_MANY";
+
 /// What no machine has.
 const MOON: Need = Need::new("the moon", || Err("it is out of reach".into()));
 
@@ -74,6 +77,10 @@ pub fn register(suite: &mut Suite) {
         suite.bench("planted::spin", move |b| {
             b.iter(|| (0..units * 500).fold(1_u32, |sum, i| std::hint::black_box(sum.wrapping_mul(i))))
         });
+    }
+    let many = std::env::var(MANY).ok().and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+    for i in 0..many {
+        suite.bench(format!("many::s{i:05}"), |b| b.iter(|| std::hint::black_box([1_u8; 64]).len()));
     }
     // A measured child has no environment but what its body reads.
     if std::env::var_os(NOPS).is_some() || std::env::var_os(ASK).is_none() {

@@ -22,6 +22,7 @@ mod processes;
 mod records;
 mod revisions;
 mod scratch;
+mod shards;
 mod terminal;
 mod timeout;
 
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         records::tests(),
         revisions::tests(),
         scratch::tests(),
+        shards::tests(),
         terminal::tests(),
         timeout::tests(),
     ]

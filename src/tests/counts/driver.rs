@@ -16,6 +16,7 @@ pub fn plan(mode: Mode, out: PathBuf) -> Plan {
         action: Action::Measure,
         mode,
         selection: Selection::default(),
+        shard: None,
         walltime: Walltime {
             time: Duration::from_secs(1),
             min_samples: 1,

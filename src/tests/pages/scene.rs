@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use wallgrind::compare::{Comparison, Kinship, Rule, compare};
-use wallgrind::report::{Against, Sources, html};
+use wallgrind::report::{Against, Sources, entries, html};
 use wallgrind::samples::{Histogram, Sample, Series};
 use wallgrind::store::{Metric, Point, Record, Status};
 use wallgrind::units::{Direction, Unit};
@@ -120,13 +120,17 @@ impl Scene {
         let comparison = self.comparison();
         let against =
             Against { label: "main", records: &self.before, comparison: &comparison, rule: &self.rule };
-        html(&Sources { run: "now", records: &self.after, against: Some(against), history: &self.history })
+        made(&Sources { run: "now", records: &self.after, against: Some(against), history: &self.history })
     }
+}
+
+fn made(sources: &Sources<'_>) -> String {
+    html(sources, &entries(sources))
 }
 
 /// The page of one run.
 pub fn page_of(records: &[Record]) -> String {
-    html(&Sources { run: "now", records, against: None, history: &[] })
+    made(&Sources { run: "now", records, against: None, history: &[] })
 }
 
 /// Twenty runs of `disk::read`, slower by half from the twelfth on.
