@@ -10,7 +10,9 @@ mod doctor;
 mod env;
 mod equals;
 mod events;
+mod evidence;
 mod exchange;
+mod explain;
 mod formats;
 mod history;
 mod idle;
@@ -24,6 +26,7 @@ mod report;
 mod resolve;
 mod revision;
 mod select;
+mod shell;
 mod term;
 mod value;
 

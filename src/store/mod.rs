@@ -18,7 +18,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use baseline::{Baselines, Kept};
+pub use baseline::{Baselines, Kept, digest};
 pub use dir::{Found, RunDir, read_record};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use json::{from_json, to_json};

@@ -24,6 +24,8 @@ pub struct Evidence {
     pub stacks: Vec<(Option<String>, Stacks)>,
     /// What is not known, and why.
     pub gaps: Vec<String>,
+    /// How many of the gaps are measurements that were tried and failed.
+    pub failed: usize,
 }
 
 impl Evidence {
@@ -81,7 +83,7 @@ impl Stacks {
 
     /// Instructions of each function and of all that it calls. In a recursion
     /// each instruction is counted once.
-    pub(super) fn with_callees(&self) -> BTreeMap<&str, u64> {
+    pub fn functions_with_callees(&self) -> BTreeMap<&str, u64> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for (stack, cost) in self.each() {
             let mut frames: Vec<&str> = stack.split(';').collect();

@@ -74,6 +74,7 @@ fn draw(trial: &str, before: Option<&str>, lines: &[String], iterations: u64) ->
 
 #[cfg(not(feature = "flamegraph"))]
 fn draw(_: &str, _: Option<&str>, _: &[String], _: u64) -> Result<Vec<u8>> {
-    Err(Error::new(Kind::Missing, "this wallgrind was built without flame graphs")
-        .hint("build it with --features flamegraph, or draw the .folded files of the run with another program"))
+    Err(Error::new(Kind::Missing, "this wallgrind was built without flame graphs").hint(
+        "build it with --features flamegraph, or draw the .folded files of the run with another program",
+    ))
 }

@@ -29,7 +29,7 @@ pub(super) fn with_callees(before: Option<&Evidence>, after: &Evidence, top: usi
         let once = side.iterations() as f64;
         let mut values = Values::new();
         for (party, stacks) in &side.stacks {
-            for (function, n) in stacks.with_callees() {
+            for (function, n) in stacks.functions_with_callees() {
                 let name =
                     party.as_ref().map_or_else(|| function.to_string(), |p| format!("[{p}] {function}"));
                 values.insert(name, n as f64 / once);

@@ -64,9 +64,9 @@ pub fn explain(trial: &str, before: Option<&Evidence>, after: &Evidence, top: us
     let sides = Sides { before, after };
     let mut parts = vec![
         Part::of("wall time", wall_time(&sides)),
-        Part::of("instructions", counts(&sides)),
-        Part::of("caches and branches, as simulated", caches(&sides)),
-        Part::of("system calls, bytes, and what else the body counts", gauges(&sides)),
+        Part::of("counts", counts(&sides)),
+        Part::of("caches and branches, simulated", caches(&sides)),
+        Part::of("system calls, and what the body counts itself", gauges(&sides)),
         Part::of("heap", heap(&sides)),
         functions::by_themselves(before, after, top),
         functions::with_callees(before, after, top),
@@ -224,7 +224,8 @@ fn notes(sides: &Sides<'_>) -> Vec<String> {
         if commits.len() > 1 {
             notes.push(format!("{}: the parts are of different commits", side.label));
         }
-        let is_debug = |record: &Record| record.identity.get("debug_assertions").is_some_and(|on| on == "yes");
+        let is_debug =
+            |record: &Record| record.identity.get("debug_assertions").is_some_and(|on| on == "yes");
         if side.records().any(is_debug) {
             notes.push(format!(
                 "{}: built with debug assertions: this is not the code that is shipped",

@@ -16,7 +16,8 @@ impl Explained {
 
     /// The parts as tables, numbers in front and names, which may be long, behind.
     pub fn text(&self) -> String {
-        let mut text = format!("{}, one iteration; lower is better unless a row says otherwise\n", self.trial);
+        let mut text =
+            format!("{}, one iteration; lower is better unless a row says otherwise\n", self.trial);
         if let (Some(before), after) = &self.labels {
             let _ = writeln!(text, "before: {before}; after: {after}");
         }
