@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// Complete: what is not hidden is there, with a word about it. Short: it fits two screens.
-    fn is_complete_and_short(mut command: Command, most_lines: usize) {
+    fn is_complete_and_short(command: Command, most_lines: usize) {
         let (subcommands, flags) = (command.clone(), command.clone());
         let text = command.term_width(100).render_help().to_string();
         for sub in subcommands.get_subcommands().filter(|sub| !sub.is_hide_set()) {
