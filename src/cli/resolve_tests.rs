@@ -54,7 +54,7 @@ fn every_flag_of_the_contract_is_accepted_in_any_order_and_twice() {
 fn a_flag_that_means_nothing_in_its_mode_is_said() {
     let said = |argv: &str, env: &[(&str, &str)]| request(argv, env).expect(argv).warnings.join(" ");
     let values = "--samples 5 --cpu-features native --seeds 2 --jobs 1 --region auto --margin 1% --max-regress 1% \
-                  --many bh --level 1% --cache-sim --branch-sim --repeat 2 --isolate --time 1s --no-fail --force \
+                  --many bh --level 1% --cache-sim --branch-sim --stacks --repeat 2 --isolate --time 1s --no-fail --force \
                   --history h";
     let idle = |mode: &str| -> Vec<String> {
         let said = request(&format!("--bench {mode} {values}"), &[]).expect("a plan").warnings;

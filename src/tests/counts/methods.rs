@@ -81,7 +81,8 @@ fn stacks() -> Result<()> {
         let (sum, counted) = (stacks.iter().map(|(_, n)| n).sum::<u64>(), total(&outcome, series)?);
         // The count is without what an empty region takes: some calls, in a build without optimisation.
         ensure!(counted <= sum && sum <= counted + 200, "{name}: {sum} in stacks, {counted} counted");
-        let foreign = |s: &str| s.contains("::serve") || s.contains("Marked::between") || s.contains("lang_start");
+        let foreign =
+            |s: &str| s.contains("::serve") || s.contains("Marked::between") || s.contains("lang_start");
         let outside = stacks.iter().find(|(stack, _)| foreign(stack));
         ensure!(outside.is_none(), "{name}: {outside:?} is not of the region");
         ensure!(
