@@ -131,6 +131,8 @@ pub struct Valgrind {
     pub region: Region,
     /// Simulate caches with this geometry (I1, D1, LL).
     pub cache_sim: Option<[CacheGeometry; 3]>,
+    /// Keep stacks of calls; only with [`Region::Toggle`].
+    pub stacks: bool,
     /// Simulate branch prediction.
     pub branch_sim: bool,
     /// How many seeds of the repeatable world to measure.

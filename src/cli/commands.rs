@@ -6,12 +6,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use super::baselines::{TwoRuns, Wanted, baselines, two_runs};
 use super::doctor::{Doctor, doctor};
 use super::env::Env;
 use super::exchange;
+use super::explain::{Explain, explain};
 use super::formats::{self, Imported};
 use super::history::{History, history};
 use super::merge::{Merge, merge};
@@ -19,6 +21,7 @@ use super::names::nearest;
 use super::place;
 use super::report::{Report, report};
 use super::revision::{Revisions, ab, bench_rev};
+use super::shell;
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Look, table};
@@ -55,6 +58,8 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 30)]
         top: usize,
     },
+    /// Say why a trial costs what it costs, side by side, and draw its flame graph
+    Explain(Explain),
     /// Compare two runs: slower, faster, same, or not known
     Compare(TwoRuns),
     /// Write a run as a page with plots, or as the comment of a pull request
@@ -93,6 +98,16 @@ enum Command {
     Import(Imported),
     /// Print the JSON Schema of a record
     Schema,
+    /// Print the script by which a shell completes this command
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write those of all commands and of bench targets
+    Man {
+        /// The folder for the pages, such as share/man/man1
+        folder: Option<PathBuf>,
+    },
 }
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
@@ -127,6 +142,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Runs => runs(&out),
         Command::Show { run } => show(&out, run.as_deref()),
         Command::Annotate { trial, run, top } => exchange::annotate(&out, trial, run.as_deref(), *top),
+        Command::Explain(wanted) => explain(&out, wanted),
         Command::Compare(wanted) => two_runs(&out, wanted),
         Command::Report(wanted) => report(&out, wanted),
         Command::Merge(wanted) => merge(&out, wanted),
@@ -138,7 +154,14 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Export { format, run, to } => formats::export(&out, format, run, to),
         Command::Import(wanted) => formats::import(&out, wanted),
         Command::Schema => print(JSON_SCHEMA),
+        Command::Completions { shell } => shell::completions(definition(), *shell),
+        Command::Man { folder } => shell::man(definition(), folder.as_deref()),
     }
+}
+
+/// The whole command line, for what is made of it.
+pub(super) fn definition() -> clap::Command {
+    Cli::command()
 }
 
 fn default_out() -> PathBuf {

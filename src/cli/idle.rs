@@ -32,6 +32,7 @@ pub(super) fn idle(args: &Args, plan: &Plan) -> Vec<String> {
         ("region", &args.region, plan.mode == Mode::Cachegrind, counts),
         ("cache-sim", &args.cache_sim, plan.mode == Mode::Cachegrind, counts),
         ("branch-sim", &args.branch_sim, plan.mode == Mode::Cachegrind, counts),
+        ("stacks", &args.stacks, plan.mode == Mode::Cachegrind, counts),
         ("seeds", &args.seeds, !times, valgrind),
         ("repeat", &args.repeat, !times, valgrind),
         ("jobs", &args.jobs, !times, valgrind),

@@ -11,7 +11,9 @@ mod doctor;
 mod env;
 mod equals;
 mod events;
+mod evidence;
 mod exchange;
+mod explain;
 mod formats;
 mod history;
 mod idle;
@@ -27,6 +29,7 @@ mod resolve;
 mod revision;
 mod select;
 mod shards;
+mod shell;
 mod term;
 mod value;
 

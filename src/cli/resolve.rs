@@ -280,8 +280,18 @@ fn valgrind(from: &Source<'_>) -> Result<Valgrind> {
     let args = from.args;
     let jobs = from.get("jobs", &args.jobs, value::count)?;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let stacks = from.get("stacks", &args.stacks, value::yes_or_no)?.unwrap_or(false);
+    let region = match from.get("region", &args.region, value::region)?.unwrap_or(Region::Auto) {
+        Region::Auto if stacks => Region::Toggle,
+        Region::Requests | Region::Difference if stacks => {
+            return Err(usage("--stacks: only callgrind has them")
+                .hint("it goes with --region toggle, or leave --region out"));
+        }
+        region => region,
+    };
     Ok(Valgrind {
-        region: from.get("region", &args.region, value::region)?.unwrap_or(Region::Auto),
+        region,
+        stacks,
         cache_sim: from.get("cache-sim", &args.cache_sim, value::caches)?.flatten(),
         branch_sim: from.get("branch-sim", &args.branch_sim, value::yes_or_no)?.unwrap_or(false),
         seeds: from.get("seeds", &args.seeds, value::count)?.unwrap_or(1),

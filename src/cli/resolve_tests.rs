@@ -54,13 +54,13 @@ fn every_flag_of_the_contract_is_accepted_in_any_order_and_twice() {
 fn a_flag_that_means_nothing_in_its_mode_is_said() {
     let said = |argv: &str, env: &[(&str, &str)]| request(argv, env).expect(argv).warnings.join(" ");
     let values = "--samples 5 --cpu-features native --seeds 2 --jobs 1 --region auto --margin 1% --max-regress 1% \
-                  --many bh --level 1% --cache-sim --branch-sim --repeat 2 --isolate --time 1s --no-fail --force \
+                  --many bh --level 1% --cache-sim --branch-sim --stacks --repeat 2 --isolate --time 1s --no-fail --force \
                   --history h";
     let idle = |mode: &str| -> Vec<String> {
         let said = request(&format!("--bench {mode} {values}"), &[]).expect("a plan").warnings;
         said.iter().filter_map(|text| Some(text.split_whitespace().nth(1)?.to_string())).collect()
     };
-    let counting = ["--region", "--cache-sim", "--branch-sim", "--seeds", "--repeat", "--jobs"];
+    let counting = ["--region", "--cache-sim", "--branch-sim", "--stacks", "--seeds", "--repeat", "--jobs"];
     let comparing = ["--margin", "--level", "--many", "--max-regress", "--history", "--no-fail", "--force"];
     assert_eq!(idle(""), [&counting[..], &comparing].concat());
     assert_eq!(idle("--baseline x"), counting);
@@ -68,7 +68,7 @@ fn a_flag_that_means_nothing_in_its_mode_is_said() {
     let timing = ["--time", "--samples", "--isolate", "--cpu-features"];
     let of_times = ["--margin", "--level", "--many"];
     assert_eq!(idle("--mode cachegrind --baseline x"), [&timing[..], &of_times].concat());
-    assert_eq!(idle("--mode dhat --baseline x"), [&timing[..], &counting[..3], &of_times].concat());
+    assert_eq!(idle("--mode dhat --baseline x"), [&timing[..], &counting[..4], &of_times].concat());
     assert!(said("--bench --seeds 2", &[]).contains("it is for --mode cachegrind and dhat"));
     // Variables are set once for runs of all kinds, and clients pass flags to all of theirs.
     assert_eq!(said("--bench", &[("WALLGRIND_SEEDS", "2"), ("WALLGRIND_MARGIN", "2%")]), "");
@@ -83,7 +83,7 @@ fn an_empty_filter_is_a_filter() {
 }
 
 /// Each measuring flag, a value for the flag, and another for its variable.
-const TWINS: [(&str, &str, &str); 27] = [
+const TWINS: [(&str, &str, &str); 28] = [
     ("mode", "cachegrind", "dhat"),
     ("time", "2s", "3s"),
     ("samples", "5..6", "7..8"),
@@ -95,6 +95,7 @@ const TWINS: [(&str, &str, &str); 27] = [
     ("region", "toggle", "difference"),
     ("cache-sim", "yes", "no"),
     ("branch-sim", "yes", "no"),
+    ("stacks", "yes", "no"),
     ("seeds", "3", "4"),
     ("repeat", "5", "6"),
     ("jobs", "7", "8"),

@@ -317,8 +317,11 @@ pub(super) fn write_whole(folder: &Path, name: &str, text: &[u8]) -> io::Result<
     File::open(folder)?.sync_all()
 }
 
-/// SHA-256 of a file in hexadecimal digits, and its size.
-fn digest(path: &Path) -> io::Result<(String, u64)> {
+/// SHA-256 of a file in hexadecimal digits, and its size in bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest(path: &Path) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0);

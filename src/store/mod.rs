@@ -21,9 +21,9 @@ mod shards;
 #[cfg(test)]
 mod tests;
 
-pub use baseline::{Baselines, Kept};
 pub use dir::{Found, RunDir, read_bytes, read_record, record_files, record_of};
 pub use durations::{Durations, durations};
+pub use baseline::{Baselines, Kept, digest};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use joined::Joined;
 pub use json::{from_json, to_json};

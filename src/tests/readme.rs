@@ -51,6 +51,7 @@ fn flags_that_are_named_are_taken() {
         "src/cli/baselines.rs",
         "src/cli/report.rs",
         "src/cli/merge.rs",
+        "src/cli/explain.rs",
         "benches/harness.rs",
         "benches/block.rs",
     ]
@@ -96,6 +97,53 @@ fn variables_and_flags_of_the_workflows_are_taken() {
             assert!(merge.contains(&format!(" {field}:")), "wallgrind merge takes no --{flag}");
         }
     }
+}
+
+/// Pages of the manual with their text.
+fn manual() -> Vec<(String, String)> {
+    let entries = fs::read_dir(root().join("src/manual")).expect("the manual");
+    let names = entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut pages: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+    pages.sort();
+    pages.into_iter().map(|name| (name.clone(), read(&format!("src/manual/{name}")))).collect()
+}
+
+#[test]
+fn commands_and_variables_of_the_manual_exist() {
+    let (bench, command) = (read("src/cli/args.rs"), read("src/cli/commands.rs"));
+    let pages = manual();
+    assert!(pages.len() >= 12, "only {} pages", pages.len());
+    let mut found = 0;
+    for (page, text) in pages.into_iter().chain([("README".to_string(), read("README.md"))]) {
+        // In code, a command follows the program's name.
+        for piece in
+            text.split(['`', '\n']).filter_map(|p| p.trim_start_matches("$ ").strip_prefix("wallgrind "))
+        {
+            let name: String = piece.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            if !name.starts_with(|c: char| c.is_ascii_lowercase())
+                || !piece.starts_with(&format!("{name} ")) && piece != name
+            {
+                continue;
+            }
+            let variant: String = name.split('-').map(capital).collect();
+            let is_one = [',', '(', ' '].iter().any(|c| command.contains(&format!("    {variant}{c}")));
+            assert!(is_one, "{page}: there is no command wallgrind {name}");
+            found += 1;
+        }
+        let split = |c: char| !(c.is_ascii_uppercase() || c == '_');
+        for name in text.split(split).filter_map(|word| word.strip_prefix("WALLGRIND_")) {
+            let field = format!("pub {}:", name.to_lowercase());
+            // Those of tests and scripts, and the one without a flag.
+            let others = ["", "RUN", "FUZZ_RUNS", "FUZZ_SEED", "CRASH_QEMU", "SEQUENCES", "RUNS", "TOKEN"];
+            assert!(others.contains(&name) || bench.contains(&field), "{page}: WALLGRIND_{name}");
+        }
+    }
+    assert!(found >= 30, "only {found} commands were found");
+}
+
+fn capital(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_ascii_uppercase() + rest
 }
 
 #[test]

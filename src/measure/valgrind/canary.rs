@@ -69,7 +69,7 @@ fn measure(launcher: &Launcher, settings: &Settings, loops: u64) -> std::result:
     let left = left.first().ok_or("no child was run")?;
     match settings.mode {
         Mode::Dhat => readings::heap(left, settings.ballast as u64, None),
-        _ => readings::counts(left, settings.method, 0, None),
+        _ => readings::counts(left, settings, 0, None),
     }
 }
 

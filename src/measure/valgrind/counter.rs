@@ -243,7 +243,7 @@ impl Shared {
                 Mode::Dhat => readings::heap(left, self.settings.ballast as u64, Some(&keep)),
                 _ => {
                     let kept = (keep.as_path(), unit.subject.name.as_str());
-                    readings::counts(left, self.settings.method, self.canary.overhead, Some(kept))
+                    readings::counts(left, &self.settings, self.canary.overhead, Some(kept))
                 }
             }
         });

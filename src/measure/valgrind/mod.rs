@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! counter -> launch -> server =valgrind=> serve =fork=> child -> roi, world, stack, wire
-//!         -> readings (profile, dhat) -> outcome (spread)
+//!         -> readings (profile, stacks, dhat) -> outcome (spread)
 //! ```
 
 mod canary;
@@ -31,6 +31,7 @@ mod server;
 mod settings;
 mod spread;
 mod stack;
+mod stacks;
 mod sys;
 mod tool;
 mod wire;

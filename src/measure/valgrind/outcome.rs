@@ -8,9 +8,10 @@ use super::canary::Canary;
 use super::counter::Subject;
 use super::features;
 use super::protocol::Risen;
-use super::readings::Reading;
+use super::readings::{Reading, SYSTEM_CALLS};
 use super::settings::Settings;
 use super::spread;
+use super::stacks;
 use crate::measure::Outcome;
 use crate::plan::Mode;
 use crate::samples::{Sample, Series};
@@ -127,6 +128,10 @@ fn count_series(taken: &Taken<'_>) -> Vec<Series> {
             count("branch_mispredictions", Unit::Events, |r| r.count("Bcm") + r.count("Bim")),
         ]);
     }
+    if taken.settings.stacks {
+        // Not the name of a gauge that a body may have: those are its own counters.
+        metrics.push(count("system_calls_seen", Unit::SystemCalls, |r| r.count(SYSTEM_CALLS)));
+    }
     metrics.iter().flat_map(|metric| of_all_parties(taken, metric, true)).collect()
 }
 
@@ -231,6 +236,9 @@ fn facts(taken: &Taken<'_>) -> BTreeMap<String, String> {
     ];
     if settings.mode != Mode::Dhat {
         facts.push(("region_overhead_instructions", taken.canary.overhead.to_string()));
+    }
+    if settings.stacks {
+        facts.push(("stack_depth_calls", stacks::DEEPEST.to_string()));
     }
     if let Some(caches) = settings.cache_sim {
         for (key, c) in ["i1_size_ways_line_bytes", "d1_size_ways_line_bytes", "ll_size_ways_line_bytes"]

@@ -10,9 +10,13 @@ use super::dhat::{Amount, Heap};
 use super::launch::Left;
 use super::profile::Profile;
 use super::protocol::{Method, Risen};
+use super::settings::Settings;
+use super::stacks;
 
 /// Functions that are stored of each party; the rest is summed up.
 const FUNCTIONS: usize = 200;
+/// The event of system calls of the region, in what [`counts`] gives.
+pub(super) const SYSTEM_CALLS: &str = "system calls";
 /// The name under which the rest is summed up.
 const OTHER: &str = "(other)";
 
@@ -65,17 +69,18 @@ impl Reading {
 }
 
 /// Reads the counts of a party, without the `overhead` of marking the region;
-/// keeps the region's profile at `keep`.
+/// keeps the region's profile at `keep`, and stacks of calls beside it.
 ///
 /// # Errors
 /// In words, with the file.
 pub(super) fn counts(
     left: &Left,
-    method: Method,
+    settings: &Settings,
     overhead: u64,
     keep: Option<(&Path, &str)>,
 ) -> Result<Reading, String> {
-    let profile = match (method, left.done.snapshots.as_slice()) {
+    let method = settings.method;
+    let mut profile = match (method, left.done.snapshots.as_slice()) {
         (Method::Difference, [before, after]) => {
             let before = profile(&left.file(*before))?;
             profile(&left.file(*after))?.since(&before)?
@@ -83,11 +88,18 @@ pub(super) fn counts(
         (Method::Difference, other) => return Err(format!("{} snapshots where 2 are due", other.len())),
         (Method::Requests | Method::Toggle, _) => profile(&left.file(left.process.into()))?,
     };
+    let stacks = settings.stacks.then(|| stacks::take(&mut profile));
     if let Some((path, command)) = keep {
+        if let Some(stacks) = &stacks {
+            write(&path.with_extension("folded"), &stacks.folded())?;
+        }
         write(path, &profile.to_cachegrind("the region only, all iterations together", command))?;
     }
     let mut events: Vec<_> = profile.named_totals().map(|(name, n)| (name.to_string(), n)).collect();
     let mut functions = profile.functions();
+    if let Some(calls) = stacks.as_ref().and_then(stacks::Stacks::system_calls) {
+        events.push((SYSTEM_CALLS.to_string(), calls));
+    }
     take_overhead(&mut events, &mut functions, overhead)?;
     Ok(Reading { events, functions: largest(functions), ..described(left) })
 }

@@ -3,6 +3,7 @@
 //! Neighbours: `counter` resolves it once a run.
 
 use super::protocol::Method;
+use super::stacks;
 use super::tool::{Tool, Version, WITH_REQUESTS};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{CacheGeometry, Mode, Region, Valgrind};
@@ -24,6 +25,8 @@ pub(super) struct Settings {
     pub warm: usize,
     pub ballast: usize,
     pub cache_sim: Option<[CacheGeometry; 3]>,
+    /// Stacks of calls are kept.
+    pub stacks: bool,
 }
 
 impl Settings {
@@ -44,7 +47,8 @@ impl Settings {
             _ => (simulation(wanted, method), wanted.cache_sim),
         };
         let ballast = if heap { BALLAST } else { 0 };
-        Ok(Self { mode, method, tool: name, options, warm: WARM, ballast, cache_sim })
+        let stacks = wanted.stacks && name == "callgrind";
+        Ok(Self { mode, method, tool: name, options, warm: WARM, ballast, cache_sim, stacks })
     }
 }
 
@@ -89,6 +93,9 @@ fn simulation(wanted: &Valgrind, method: Method) -> Vec<String> {
         Method::Difference => {}
         Method::Requests => options.push("--instr-at-start=no".into()),
         Method::Toggle => options.extend(["--instr-atstart=no".into(), "--collect-atstart=no".into()]),
+    }
+    if wanted.stacks && method == Method::Toggle {
+        options.extend(stacks::options());
     }
     options
 }

@@ -12,6 +12,7 @@ mod compared;
 mod counted;
 mod doctor;
 mod events;
+mod explained;
 mod fixture;
 mod foreign;
 mod isolation;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         counted::tests(),
         doctor::tests(),
         events::tests(),
+        explained::tests(),
         foreign::tests(),
         isolation::tests(),
         list::tests(),

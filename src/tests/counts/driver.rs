@@ -29,6 +29,7 @@ pub fn plan(mode: Mode, out: PathBuf) -> Plan {
             region: Region::Auto,
             cache_sim: None,
             branch_sim: false,
+            stacks: false,
             seeds: 1,
             repeat: 1,
             jobs: 2,

@@ -1,13 +1,18 @@
 //! The ways to tell the region from the rest agree.
 
-use anyhow::{Result, ensure};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 use wallgrind::plan::{CacheGeometry, Mode, Region};
 
 use crate::Test;
 use crate::driver::{self, outcome, plan, total, totals};
 
-pub const TESTS: &[Test] =
-    &[("difference_toggle_and_requests_agree", agree), ("simulated_events_are_exact_and_add_up", simulated)];
+pub const TESTS: &[Test] = &[
+    ("difference_toggle_and_requests_agree", agree),
+    ("simulated_events_are_exact_and_add_up", simulated),
+    ("stacks_of_calls_add_up_to_the_region", stacks),
+];
 
 fn agree() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -51,5 +56,47 @@ fn simulated() -> Result<()> {
     let ram = value("ll_misses")?;
     ensure!(value("estimated_cycles")? == hits_and_misses - ll + 5 * (ll - ram) + 35 * ram);
     ensure!(value("branches")? > value("branch_mispredictions")?);
+    Ok(())
+}
+
+/// Lines of a folded file: stack and instructions.
+fn folded(file: &Path) -> Result<Vec<(String, u64)>> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+    lines.map(|(stack, n)| Ok((stack.to_string(), n.parse()?))).collect()
+}
+
+fn stacks() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut plan = plan(Mode::Cachegrind, folder.path().into());
+    (plan.valgrind.region, plan.valgrind.stacks) = (Region::Toggle, true);
+    let files = [
+        ("toy::two_parties", "instructions.client", "toy.two_parties/callgrind.client.folded"),
+        ("toy::two_parties", "instructions.server", "toy.two_parties/callgrind.server.folded"),
+        ("toy::recursion", "instructions", "toy.recursion/callgrind.folded"),
+    ];
+    for (name, series, file) in files {
+        let outcome = outcome(&plan, name)?;
+        let stacks = folded(&folder.path().join("run/valgrind").join(file))?;
+        let (sum, counted) = (stacks.iter().map(|(_, n)| n).sum::<u64>(), total(&outcome, series)?);
+        // The count is without what an empty region takes: some calls, in a build without optimisation.
+        ensure!(counted <= sum && sum <= counted + 200, "{name}: {sum} in stacks, {counted} counted");
+        let foreign =
+            |s: &str| s.contains("::serve") || s.contains("Marked::between") || s.contains("lang_start");
+        let outside = stacks.iter().find(|(stack, _)| foreign(stack));
+        ensure!(outside.is_none(), "{name}: {outside:?} is not of the region");
+        ensure!(
+            outcome.functions.iter().all(|(f, _)| f.matches('\'').count() < 3),
+            "{:?}",
+            outcome.functions
+        );
+    }
+    // Each stack is bounded, however deep a recursion goes, and says that it was cut.
+    let stacks = folded(&folder.path().join("run/valgrind/toy.recursion/callgrind.folded"))?;
+    let deepest = stacks.iter().map(|(stack, _)| stack.matches(';').count()).max().unwrap_or(0);
+    ensure!((240..=252).contains(&deepest), "{deepest} calls deep");
+    ensure!(stacks.iter().any(|(stack, _)| stack.starts_with("(deeper);")), "none was cut");
+    let printed = outcome(&plan, "toy::prints")?;
+    ensure!(total(&printed, "system_calls_seen")? == 1, "one write: {:?}", totals(&printed));
     Ok(())
 }

@@ -68,9 +68,21 @@ fn well_behaved(suite: &mut Suite) {
         .counted_iterations(4);
     suite.bench("toy::gauged", |b| gauged(b, true)).counted_iterations(3);
     suite.bench("toy::ungauged", |b| gauged(b, false)).counted_iterations(3);
+    suite.bench("toy::recursion", |b| b.iter(|| even(black_box(1_000))));
     suite.bench("toy::prints", |b| {
         b.iter(|| std::io::Write::write_all(&mut std::io::stdout(), b"on stdout\n"))
     });
+}
+
+/// Two functions that call each other, which is no recursion of one.
+#[inline(never)]
+fn even(n: u32) -> bool {
+    n == 0 || !black_box(odd(n - 1))
+}
+
+#[inline(never)]
+fn odd(n: u32) -> bool {
+    n != 0 && !black_box(even(n - 1))
 }
 
 /// Work that a gauge counts; reading the gauge is work as well, and more of it.
