@@ -22,5 +22,5 @@ pub use baseline::{Baselines, Kept};
 pub use dir::{Found, RunDir, read_record};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use json::{from_json, to_json};
-pub use record::{Metric, Record, Status, Summary};
+pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};

@@ -95,7 +95,7 @@ fn what_is_no_record_is_not_valid() {
         ("/status", json!({ "outcome": "failed", "reason": "but it has metrics" })),
         ("/status", json!({ "outcome": "lucky" })),
         ("/started", json!("yesterday")),
-        ("/metrics/0/unit", json!("furlongs")),
+        ("/metrics/0/unit", json!("long miles")),
         ("/metrics/0/better", json!("sideways")),
         ("/metrics/0/samples/0", json!([0, 5])),
         ("/metrics/0/samples/0", json!([1, 5, 7])),
