@@ -18,6 +18,7 @@ use super::names::nearest;
 use super::place;
 use super::report::{Report, report};
 use super::revision::{Revisions, ab, bench_rev};
+use super::stubs::{Stubs, stubs};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Look, table};
@@ -90,6 +91,8 @@ enum Command {
     Import(Imported),
     /// Print the JSON Schema of a record
     Schema,
+    /// Write the functions by which test explorers find the scenarios listed on standard input
+    Stubs(Stubs),
 }
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
@@ -134,6 +137,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Export { format, run, to } => formats::export(&out, format, run, to),
         Command::Import(wanted) => formats::import(&out, wanted),
         Command::Schema => print(JSON_SCHEMA),
+        Command::Stubs(wanted) => stubs(wanted),
     }
 }
 

@@ -24,6 +24,7 @@ mod report;
 mod resolve;
 mod revision;
 mod select;
+mod stubs;
 mod term;
 mod value;
 
