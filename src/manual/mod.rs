@@ -5,13 +5,17 @@
 //! - [`verdicts`]: slower, faster, same, or not known: baselines, builds in turn, error rates.
 //! - [`reports`]: the page and the comment of a pull request, and workflows that make them.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
+//! - [`coming_from`]: criterion's and divan's forms beside ours.
+//! - [`editors`]: test explorers, lenses, settings.
 //! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
 //! - [`block_layer`]: what its operations cost, and that it does not follow the disk's size.
 //! - [`formats`]: what is on disk, and what the lines on the terminal are.
 
 pub mod block_layer;
 pub mod block_suite;
+pub mod coming_from;
 pub mod counts;
+pub mod editors;
 pub mod formats;
 pub mod methodology;
 pub mod reports;
