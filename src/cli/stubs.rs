@@ -156,7 +156,7 @@ fn splice(file: &str, stubs: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn made(list: &str) -> Result<String, String> {
+    fn made(list: &str) -> std::result::Result<String, String> {
         names(list).and_then(|names| stubs_of(&names)).map_err(|error| error.report())
     }
 
