@@ -22,6 +22,7 @@ use super::place;
 use super::report::{Report, report};
 use super::revision::{Revisions, ab, bench_rev};
 use super::shell;
+use super::stubs::{Stubs, stubs};
 use super::term::{self, Color, Out, Term, print};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Look, table};
@@ -108,6 +109,8 @@ enum Command {
         /// The folder for the pages, such as share/man/man1
         folder: Option<PathBuf>,
     },
+    /// Write the functions by which test explorers find the scenarios listed on standard input
+    Stubs(Stubs),
 }
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
@@ -156,6 +159,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Schema => print(JSON_SCHEMA),
         Command::Completions { shell } => shell::completions(definition(), *shell),
         Command::Man { folder } => shell::man(definition(), folder.as_deref()),
+        Command::Stubs(wanted) => stubs(wanted),
     }
 }
 

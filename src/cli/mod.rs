@@ -30,6 +30,7 @@ mod revision;
 mod select;
 mod shards;
 mod shell;
+mod stubs;
 mod term;
 mod value;
 

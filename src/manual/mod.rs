@@ -9,6 +9,8 @@
 //! - [`ci_recipes`]: what to run in continuous integration, and what to trust there.
 //! - [`bare_metal`]: governor, isolation, pinning: a machine that is quiet.
 //! - [`writing_a_suite`]: scenarios, set-up, checks, parties, needs.
+//! - [`coming_from`]: criterion's and divan's forms beside ours.
+//! - [`editors`]: test explorers, lenses, settings.
 //! - [`block_suite`]: what its scenarios measure, and how another engine is plugged in.
 //! - [`block_layer`]: what its operations cost, and that it does not follow the disk's size.
 //! - [`formats`]: what is on disk, and what the lines on the terminal are.
@@ -18,7 +20,9 @@ pub mod bare_metal;
 pub mod block_layer;
 pub mod block_suite;
 pub mod ci_recipes;
+pub mod coming_from;
 pub mod counts;
+pub mod editors;
 pub mod faq;
 pub mod finding_out_why;
 pub mod formats;

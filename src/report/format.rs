@@ -2,8 +2,8 @@
 //!
 //! Neighbours: `terminal` fills its cells with it; all of it is pure.
 
-use super::model::Rate;
-use crate::units::Unit;
+use crate::store::Rate;
+use crate::units::{Throughput, Unit};
 
 /// A time in the unit that leaves one to three digits before the point, with
 /// half the width of its interval in the same unit: `412.3 ± 1.2 µs`.
@@ -80,8 +80,9 @@ pub(super) fn value(value: f64, unit: Unit, short: bool) -> String {
 
 /// A rate: `2.61 GiB/s`, `850.2 MiB/s`, `12.3 k/s`.
 pub(super) fn rate(rate: &Rate) -> String {
-    match *rate {
-        Rate::Bytes(per_second) => {
+    let per_second = rate.median;
+    match rate.of {
+        Throughput::Bytes(_) => {
             let (scale, symbol) = match per_second {
                 v if v < 999.5 => (1.0, "B"),
                 v if v < 999.5 * 1024.0 => (1024.0, "KiB"),
@@ -90,7 +91,7 @@ pub(super) fn rate(rate: &Rate) -> String {
             };
             format!("{} {symbol}/s", three_digits(per_second / scale))
         }
-        Rate::Elements(per_second) => {
+        Throughput::Elements(_) => {
             let (scale, symbol) = match per_second {
                 v if v < 999.5 => (1.0, ""),
                 v if v < 999.5e3 => (1e3, " k"),

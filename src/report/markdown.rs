@@ -6,11 +6,12 @@
 use std::fmt::Write as _;
 
 use super::entries::{Class, Entry, Sources, totals};
-use super::format::{time, value};
+use super::format::{rate, time, value};
 use super::html::{Headline, with_unit};
-use super::model::State;
+use super::model::{Figures, State};
 use super::terminal::plain;
 use super::verdicts::{change, interval, words};
+use crate::compare::Line;
 use crate::units::{Unit, grouped};
 
 /// The longest body of a comment on GitHub, in characters. Counted here in
@@ -146,12 +147,26 @@ fn row(entry: &Entry<'_>, compares: bool) -> String {
         line.map(|line| change(line).0).unwrap_or_default(),
         line.map(|line| interval(line).0).unwrap_or_default(),
         of(line.map_or(f64::NAN, |line| line.before)),
-        of(line.map_or(f64::NAN, |line| line.after)),
+        of(line.map_or(f64::NAN, |line| line.after)) + &rates_behind(entry, line),
     )
 }
 
 fn headline_metric<'a>(entry: &Entry<'a>) -> Option<&'a str> {
     Headline::of(entry).shown().map(|metric| metric.series.metric.as_str())
+}
+
+/// What is done in a second now, where the time of the whole decides.
+fn rates_behind(entry: &Entry<'_>, line: Option<&Line>) -> String {
+    let is_whole =
+        |line: &&Line| line.party.is_none() && Some(line.metric.as_str()) == headline_metric(entry);
+    match entry.row.as_ref().map(|row| &row.state) {
+        Some(State::Measured(figures)) if line.filter(is_whole).is_some() => rates(figures),
+        _ => String::new(),
+    }
+}
+
+fn rates(figures: &Figures) -> String {
+    figures.rates.iter().map(|each| format!("<br>{}", rate(each))).collect()
 }
 
 /// The median with its interval, and of how many samples.
@@ -161,7 +176,7 @@ fn measured(entry: &Entry<'_>) -> (String, String) {
     };
     let unit = Headline::of(entry).shown().map(|metric| metric.series.unit);
     let median = match unit {
-        Some(Unit::Nanoseconds) => time(figures.median, figures.half_interval),
+        Some(Unit::Nanoseconds) => time(figures.median, figures.half_interval) + &rates(figures),
         Some(unit) => with_unit(figures.median, unit),
         None => value(figures.median, Unit::Ratio, false),
     };

@@ -7,6 +7,7 @@ use super::*;
 use crate::compare::{Kinship, Rule, compare};
 use crate::report::entries::entries;
 use crate::store::Record;
+use crate::units::Throughput;
 
 fn made(sources: &Sources<'_>) -> String {
     markdown(sources, &entries(sources))
@@ -46,6 +47,23 @@ fn names_stay_names() {
     for sign in ["@all", " #12", "https://", "a|b"] {
         assert!(!text.contains(sign), "{sign} in\n{text}");
     }
+}
+
+#[test]
+fn what_is_done_in_a_second_stands_by_the_time() {
+    let done = |ns| {
+        let mut record = record("a::x", &[ns, ns, ns]);
+        record.throughput = vec![Throughput::Bytes(1 << 20), Throughput::Elements(3)];
+        vec![record]
+    };
+    let (before, after) = (done(4_000_000), done(2_000_000));
+    let text = made(&sources(&after));
+    assert!(text.contains("<br>500 MiB/s<br>1.50 k/s | 3 |"), "{text}");
+    let rule = Rule::default();
+    let comparison = compare(&before, &after, Kinship::Stored, &rule);
+    let against = Against { label: "main", records: &before, comparison: &comparison, rule: &rule };
+    let text = made(&Sources { against: Some(against), ..sources(&after) });
+    assert!(text.contains("2.000 ms<br>500 MiB/s<br>1.50 k/s |"), "{text}");
 }
 
 fn comparison(count: usize) -> String {

@@ -28,7 +28,7 @@ pub use entries::{Against, Class, Entry, Sources, entries, totals};
 pub use explain::{Evidence, Explained, Stacks, explain, flame_graph};
 pub use html::html;
 pub use markdown::{MOST as MOST_MARKDOWN, markdown};
-pub use model::{Figures, Further, Group, Rate, Row, Section, State, sections};
+pub use model::{Figures, Further, Group, Row, Section, State, sections};
 pub use sights::{Asked, Seen, seen, sights};
 pub use terminal::{Look, table};
 pub use verdicts::{failure, verdicts};

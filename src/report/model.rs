@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::format::times;
 use crate::samples::Series;
 use crate::stats::{median, sorted};
-use crate::store::{Metric, Record, Status};
-use crate::units::{Direction, Throughput, Unit};
+use crate::store::{Metric, Rate, Record, Status};
+use crate::units::{Direction, Unit};
 
 /// Drift is shown from this correlation (either way) and below this p value.
 const DRIFT: (f64, f64) = (0.3, 0.01);
@@ -119,15 +119,6 @@ pub struct Further {
     pub gauge: bool,
 }
 
-/// Work done in a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rate {
-    /// Bytes.
-    Bytes(f64),
-    /// Things.
-    Elements(f64),
-}
-
 /// The sections of a report, one for each meter, in the order of the records.
 /// Of a trial that was repeated, the last attempt counts. Trials that passed
 /// without being measured have no row.
@@ -231,7 +222,7 @@ fn figures(record: &Record) -> Option<Figures> {
         samples,
         parties: of_parties(record, &headline.series.metric),
         shares: shares(record, headline),
-        rates: rates(record, headline),
+        rates: record.rates(),
         method: fact("method"),
         seeds: fact("seeds"),
         further: all_further(record),
@@ -276,19 +267,6 @@ fn further(record: &Record, metric: &str, title: &str, gauge: bool) -> Option<Fu
     let exact = first.series.is_exact() && of.all(|m| m.series.is_exact());
     let Series { unit, direction, .. } = first.series;
     Some(Further { title: title.to_string(), unit, direction, values, exact, gauge })
-}
-
-fn rates(record: &Record, headline: &Metric) -> Vec<Rate> {
-    let median = headline.summary.median;
-    if headline.series.unit != Unit::Nanoseconds || median <= 0.0 {
-        return Vec::new();
-    }
-    let per_second = |n: u64| n as f64 * 1e9 / median;
-    let rate = |throughput: &Throughput| match *throughput {
-        Throughput::Bytes(n) => Rate::Bytes(per_second(n)),
-        Throughput::Elements(n) => Rate::Elements(per_second(n)),
-    };
-    record.throughput.iter().map(rate).collect()
 }
 
 /// The tags of a record, in order of weight.

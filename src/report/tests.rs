@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::samples::{Sample, Series};
-use crate::store::{Metric, Record, Status};
+use crate::store::{Metric, Rate, Record, Status};
 use crate::units::{Direction, Throughput, Unit};
 
 const WIDE: Look = Look { width: 120, color: false };
@@ -297,13 +297,14 @@ fn numbers_have_sensible_units() {
     {
         assert_eq!(short_count(n), text);
     }
+    let each = |of, median| Rate { of, median, median_ci: None };
     for (per_second, text) in
         [(12.0, "12.0 B/s"), (1000.0, "0.98 KiB/s"), (1_048_576.0, "1.00 MiB/s"), (3e9, "2.79 GiB/s")]
     {
-        assert_eq!(rate(&Rate::Bytes(per_second)), text);
+        assert_eq!(rate(&each(Throughput::Bytes(1), per_second)), text);
     }
     for (per_second, text) in [(12.0, "12.0/s"), (2_425.0, "2.42 k/s"), (3.3e6, "3.30 M/s")] {
-        assert_eq!(rate(&Rate::Elements(per_second)), text);
+        assert_eq!(rate(&each(Throughput::Elements(1), per_second)), text);
     }
     assert_eq!((percent(0.004), percent(0.0), percent(0.456)), ("0.4 %".into(), "0 %".into(), "46 %".into()));
 }

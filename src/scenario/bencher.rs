@@ -148,6 +148,59 @@ impl<'m> Bencher<'m> {
         self.meter.measure(&mut Closures::new(setup, routine, check).with_ops())
     }
 
+    /// Measures a future that `block_on` runs to its end: the executor is yours,
+    /// and so is its set-up, outside the region. `block_on` is called once for
+    /// each iteration, under every meter, so that what it costs to enter the
+    /// executor is a part of each iteration.
+    ///
+    /// An executor with threads of its own makes instruction counts vary; see
+    /// [`Scenario::counts_vary`](super::Scenario::counts_vary).
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use std::task::{Context, Poll, Waker};
+    ///
+    /// // Tokio's would be `|future| runtime.block_on(future)`.
+    /// fn block_on<F: Future>(future: F) -> F::Output {
+    ///     let mut future = pin!(future);
+    ///     loop {
+    ///         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    ///             return output;
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # let mut suite = wallgrind::Suite::new();
+    /// suite.bench("queue::one", |b| b.iter_async(block_on, || async { std::future::ready(7).await + 1 }));
+    /// # assert_eq!(suite.finish().map(|all| all.len()).ok(), Some(1));
+    /// ```
+    ///
+    /// # Errors
+    /// The meter failed, or the body measures twice.
+    pub fn iter_async<F: Future>(
+        &mut self,
+        block_on: impl FnMut(F) -> F::Output,
+        mut routine: impl FnMut() -> F,
+    ) -> Result<()> {
+        self.iter_async_full(block_on, || Ok(()), |()| routine(), |_| Ok(()))
+    }
+
+    /// Measures a future as [`iter_async`](Bencher::iter_async) does, with a
+    /// set-up and a check for each iteration, both outside the region and
+    /// outside of `block_on`. Making the future is inside.
+    ///
+    /// # Errors
+    /// The set-up, the check or the meter failed, or the body measures twice.
+    pub fn iter_async_full<I, F: Future>(
+        &mut self,
+        mut block_on: impl FnMut(F) -> F::Output,
+        setup: impl FnMut() -> Result<I>,
+        mut routine: impl FnMut(I) -> F,
+        check: impl FnMut(F::Output) -> Result<()>,
+    ) -> Result<()> {
+        self.iter_full(setup, |input| block_on(routine(input)), check)
+    }
+
     /// Measures two parties that talk to each other. Each closure makes one
     /// party for one iteration, outside the region; under a meter that runs
     /// the parties in processes of their own, only one of the two is called.

@@ -108,6 +108,12 @@ impl GaugeSet {
             let letters = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
             let named = metric.starts_with(|c: char| c.is_ascii_lowercase()) && metric.bytes().all(letters);
             ensure!(named, "the gauge {metric:?} must have a name of a-z, 0-9 and _, a letter first");
+            let unit = self.list[at].unit;
+            ensure!(
+                unit.is_sound(),
+                "the gauge {metric} has the unit {:?}, which is no symbol: 1 to 32 letters, digits and _ / % . ^ -",
+                unit.symbol()
+            );
             ensure!(!TAKEN.contains(&metric.as_str()), "the gauge {metric} has the name of a meter's metric");
             ensure!(self.list[..at].iter().all(|g| g.metric != *metric), "two gauges are called {metric}");
         }
@@ -209,6 +215,9 @@ mod tests {
         assert_eq!(said(&["system_calls", "bytes_read", "l2"]), Ok(()));
         assert!(said(&["calls", "calls"]).is_err_and(|e| e.contains("two gauges are called calls")));
         assert!(said(&["wall_time"]).is_err_and(|e| e.contains("a meter's metric")));
+        let mut odd = GaugeSet::default();
+        odd.list.push(Gauge::lower("calls", Unit::named("system calls")));
+        assert!(odd.check().is_err_and(|e| e.to_string().contains("\"system calls\", which is no symbol")));
         for bad in ["", "2x", "System", "a b", "a-b", "ä"] {
             assert!(said(&[bad]).is_err(), "{bad:?} was taken");
         }

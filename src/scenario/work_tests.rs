@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use anyhow::{Result, bail};
 
-use super::meter::{Seat, Site, Wire, Work};
+use super::bencher::Bencher;
+use super::meter::{Meter, Seat, Site, Wire, Work};
 use super::ops::Ops;
 use super::party::{Party, Turn};
 use super::pipe::Pipe;
@@ -328,4 +329,66 @@ fn closures_run_in_order_with_their_own_input_and_each_result_is_checked() {
     assert_eq!(work.check().map_err(|e| e.to_string()), Err("5 squared twice".into()));
     drop(work);
     assert_eq!(seen, [2, 8, 18, 32, 50]);
+}
+
+#[test]
+fn a_future_is_run_by_the_callers_executor_once_an_iteration() {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// Is pending twice before it is done.
+    async fn late(n: u32) -> u32 {
+        let mut polls = 0;
+        std::future::poll_fn(|_| {
+            polls += 1;
+            if polls < 3 { Poll::Pending } else { Poll::Ready(n * polls) }
+        })
+        .await
+    }
+
+    fn play(wrong: Option<u32>) -> (Result<(), String>, u32, Vec<u32>) {
+        let (mut entered, mut seen, mut made) = (0, Vec::new(), 0);
+        let mut meter = Counted(5);
+        let mut bencher = Bencher::new(&mut meter);
+        let ran = bencher.iter_async_full(
+            |future| {
+                entered += 1;
+                let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+                loop {
+                    if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                        return output;
+                    }
+                }
+            },
+            || {
+                made += 1;
+                Ok(made)
+            },
+            late,
+            |output| {
+                seen.push(output);
+                anyhow::ensure!(Some(output) != wrong, "{output} is wrong");
+                Ok(())
+            },
+        );
+        (ran.map_err(|e| e.to_string()), entered, seen)
+    }
+    assert_eq!(play(None), (Ok(()), 5, vec![3, 6, 9, 12, 15]));
+    assert_eq!(play(Some(6)), (Err("6 is wrong".into()), 5, vec![3, 6]));
+}
+
+/// A meter that runs so many iterations.
+struct Counted(usize);
+
+impl Meter for Counted {
+    fn site(&mut self) -> &mut dyn Site {
+        unreachable!("nothing is exchanged")
+    }
+
+    fn measure(&mut self, work: &mut dyn Work) -> Result<()> {
+        let site = &mut Turns::default();
+        work.prepare(self.0, site)?;
+        work.run(self.0, site)?;
+        work.check()
+    }
 }

@@ -21,12 +21,12 @@ mod shards;
 #[cfg(test)]
 mod tests;
 
+pub use baseline::{Baselines, Kept, digest};
 pub use dir::{Found, RunDir, read_bytes, read_record, record_files, record_of};
 pub use durations::{Durations, durations};
-pub use baseline::{Baselines, Kept, digest};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use joined::Joined;
 pub use json::{from_json, to_json};
-pub use record::{Metric, Record, Status, Summary};
+pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
 pub use shards::{SHARDS, ShardManifest};

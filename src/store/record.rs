@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::samples::{Histogram, Series};
 use crate::stats::summarize;
-use crate::units::Throughput;
+use crate::units::{Throughput, Unit};
 
 pub use crate::stats::Summary;
 
@@ -39,6 +39,36 @@ impl Metric {
     pub fn new(series: Series, seed: u64) -> Option<Self> {
         let summary = summarize(&series.per_iteration(), seed)?;
         Some(Self { series, summary })
+    }
+}
+
+/// How much a trial gets done in a second: higher is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// What one iteration gets done.
+    pub of: Throughput,
+    /// From the median time.
+    pub median: f64,
+    /// From the 95 % interval of the median time, the lower rate first; `None`
+    /// where that reaches down to no time at all.
+    pub median_ci: Option<(f64, f64)>,
+}
+
+impl Record {
+    /// The rates of the headline, in the order in which the body stated what
+    /// it gets done; none where the headline is no time, or one of nothing.
+    pub fn rates(&self) -> Vec<Rate> {
+        let Some(Metric { series, summary }) = self.metrics.first() else { return Vec::new() };
+        if series.unit != Unit::Nanoseconds || summary.median <= 0.0 {
+            return Vec::new();
+        }
+        let (low, high) = summary.median_ci;
+        let rate = |of: &Throughput| Rate {
+            of: *of,
+            median: of.per_second(summary.median),
+            median_ci: (low > 0.0).then(|| (of.per_second(high), of.per_second(low))),
+        };
+        self.throughput.iter().map(rate).collect()
     }
 }
 

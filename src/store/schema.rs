@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{Metric, Record, Status, Summary};
+use super::record::{Metric, Rate, Record, Status, Summary};
 use crate::samples::{Histogram, Sample, Series};
 use crate::units::{Direction, Throughput, Unit};
 
 /// The major version that this program writes, and the newest that it reads.
 pub const MAJOR: u64 = 1;
 /// The minor version that this program writes.
-pub const MINOR: u64 = 1;
+pub const MINOR: u64 = 2;
 
 /// The form of a record as JSON Schema (draft 2020-12), for other programs.
 /// What is added within a major version is optional in it.
@@ -99,6 +99,18 @@ struct SummaryV1 {
 struct ThroughputV1 {
     unit: String,
     per_iteration: u64,
+    /// From 1.2 on, of a record whose headline is a time. It is for readers
+    /// elsewhere: here it is computed from the metrics again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<RateV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RateV1 {
+    unit: String,
+    better: String,
+    median: f64,
+    median_ci95: Option<(f64, f64)>,
 }
 
 impl From<&Record> for RecordV1 {
@@ -116,7 +128,7 @@ impl From<&Record> for RecordV1 {
             elapsed_ns: record.elapsed_ns,
             metrics: record.metrics.iter().map(MetricV1::from).collect(),
             histograms: record.histograms.iter().map(HistogramV1::from).collect(),
-            throughput: record.throughput.iter().map(ThroughputV1::from).collect(),
+            throughput: throughput(record),
             facts: record.facts.clone(),
             notes: record.notes.clone(),
             functions: record.functions.clone(),
@@ -181,13 +193,27 @@ impl From<&Summary> for SummaryV1 {
     }
 }
 
-impl From<&Throughput> for ThroughputV1 {
-    fn from(throughput: &Throughput) -> Self {
+/// What an iteration gets done, and the rate where there is one for each.
+fn throughput(record: &Record) -> Vec<ThroughputV1> {
+    let rates = record.rates();
+    let form = |(at, throughput): (usize, &Throughput)| {
         let (unit, per_iteration) = match *throughput {
             Throughput::Bytes(n) => ("bytes", n),
             Throughput::Elements(n) => ("elements", n),
         };
-        Self { unit: unit.into(), per_iteration }
+        ThroughputV1 { unit: unit.into(), per_iteration, rate: rates.get(at).map(RateV1::from) }
+    };
+    record.throughput.iter().enumerate().map(form).collect()
+}
+
+impl From<&Rate> for RateV1 {
+    fn from(rate: &Rate) -> Self {
+        Self {
+            unit: rate.of.rate_unit().into(),
+            better: Direction::HigherIsBetter.word().into(),
+            median: rate.median,
+            median_ci95: rate.median_ci,
+        }
     }
 }
 
@@ -227,8 +253,8 @@ impl RecordV1 {
 
 /// The unit and the direction of a metric, in their words.
 fn dimension(name: &str, unit: &str, better: &str) -> Result<(Unit, Direction), String> {
-    let known =
-        Unit::from_symbol(unit).ok_or_else(|| format!("metric {name} has the unknown unit {unit:?}"))?;
+    let known = Unit::from_symbol(unit)
+        .ok_or_else(|| format!("metric {name} has the unit {unit:?}, which is none"))?;
     let direction = Direction::from_word(better)
         .ok_or_else(|| format!("metric {name} is better {better:?}, which is no direction"))?;
     Ok((known, direction))

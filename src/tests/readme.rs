@@ -42,6 +42,61 @@ fn scenarios_that_are_shown_are_registered() {
     }
 }
 
+/// The paths of the functions marked as tests.
+fn stubs(items: &[syn::Item], prefix: &str, found: &mut BTreeSet<String>) {
+    for item in items {
+        match item {
+            syn::Item::Mod(module) => {
+                let inner = module.content.as_ref().map_or(&[][..], |(_, items)| items);
+                stubs(inner, &format!("{prefix}{}::", module.ident), found);
+            }
+            syn::Item::Fn(function) if function.attrs.iter().any(|a| a.path().is_ident("test")) => {
+                assert!(found.insert(format!("{prefix}{}", function.sig.ident)), "two of one name");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Providers that are left out or added are scenarios that are, too.
+#[test]
+#[cfg_attr(
+    not(all(feature = "ring", feature = "aws-lc-rs")),
+    ignore = "stubs are those of the default features"
+)]
+#[cfg_attr(
+    any(feature = "graviola", feature = "rustcrypto", feature = "peers"),
+    ignore = "stubs are those of the default features"
+)]
+fn stubs_for_explorers_are_the_scenarios() {
+    let file = syn::parse_file(&read("benches/smoke.rs")).expect("Rust");
+    let mut found = BTreeSet::new();
+    stubs(&file.items, "", &mut found);
+    let mut suite = Suite::new();
+    wallgrind::families::tls::register(&mut suite);
+    wallgrind::families::block::register(&mut suite);
+    let scenarios = suite.finish().expect("a valid suite");
+    let names: BTreeSet<String> = scenarios.iter().map(|s| s.id().to_string()).collect();
+    let differ: Vec<&String> = names.symmetric_difference(&found).collect();
+    assert!(differ.is_empty(), "write them anew, as benches/smoke.rs says: {differ:?}");
+}
+
+/// The manual shows the bench files that are built and run, and nothing else.
+#[test]
+fn files_for_those_who_come_from_elsewhere_are_shown_as_they_are() {
+    let page = read("src/manual/coming_from.md");
+    let mut shown = 0;
+    for block in page.split("```rust,ignore\n// benches/").skip(1) {
+        let (name, rest) = block.split_once('\n').expect("a name");
+        let (code, _) = rest.split_once("```").expect("an end");
+        let file = read(&format!("fixtures/coming_from/benches/{name}"));
+        let (_, body) = file.split_once("\n\n").expect("a head");
+        assert_eq!(code, body, "{name}");
+        shown += 1;
+    }
+    assert_eq!(shown, 4);
+}
+
 #[test]
 fn flags_that_are_named_are_taken() {
     let sources = [

@@ -222,7 +222,7 @@ mod tests {
         assert!(read("y", &line).is_err_and(|wrong| wrong.contains("x instead")));
         let newer = line.replace("\"wallgrind_trial\":2", "\"wallgrind_trial\":3");
         assert!(read("x", &newer).is_err_and(|wrong| wrong.contains("version 3")));
-        for bad in ["", "hello", &line[..line.len() / 2], &line.replace("\"ns\"", "\"furlongs\"")] {
+        for bad in ["", "hello", &line[..line.len() / 2], &line.replace("\"ns\"", "\"long miles\"")] {
             assert!(read("x", bad).is_err(), "{bad:?} was taken");
         }
     }

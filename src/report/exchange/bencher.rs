@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::report::model::last_attempts;
-use crate::store::{Metric, Record};
+use crate::store::{Metric, Rate, Record};
+use crate::units::Throughput;
 
 /// A value and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +40,7 @@ pub fn bencher(records: &[Record]) -> Benchmarks {
             if several { format!("{}/{}", record.suite, record.scenario) } else { record.scenario.clone() };
         let measures = all.entry(name).or_default();
         measures.extend(record.metrics.iter().map(|metric| (measure(metric), value(metric))));
+        measures.extend(record.rates().iter().map(|rate| (rate_measure(rate), rate_value(rate))));
     }
     all
 }
@@ -51,6 +53,22 @@ fn measure(metric: &Metric) -> String {
     match &metric.series.party {
         Some(party) => format!("{party}-{name}"),
         None => name,
+    }
+}
+
+/// `throughput` is its own measure, of operations a second.
+fn rate_measure(rate: &Rate) -> String {
+    match rate.of {
+        Throughput::Elements(_) => "throughput".to_string(),
+        Throughput::Bytes(_) => rate.of.rate_name().replace('_', "-"),
+    }
+}
+
+fn rate_value(rate: &Rate) -> Value {
+    Value {
+        value: rate.median,
+        lower_value: rate.median_ci.map(|ends| ends.0),
+        upper_value: rate.median_ci.map(|ends| ends.1),
     }
 }
 

@@ -4,7 +4,8 @@
 //! Neighbours: the manual's page on formats lists the columns.
 
 use crate::error::{Error, Kind, Result};
-use crate::store::{Metric, Record, Status};
+use crate::store::{Metric, Rate, Record, Status};
+use crate::units::Direction;
 
 /// The columns, in their order.
 pub const COLUMNS: [&str; 21] = [
@@ -49,21 +50,16 @@ pub fn csv(records: &[Record]) -> Result<String> {
         for metric in metrics {
             writer.write_record(line(record, metric)).map_err(|error| failed(error.into()))?;
         }
+        for rate in record.rates() {
+            writer.write_record(rate_line(record, &rate)).map_err(|error| failed(error.into()))?;
+        }
     }
     let bytes = writer.into_inner().map_err(|error| failed(error.to_string().into()))?;
     String::from_utf8(bytes).map_err(|error| failed(error.into()))
 }
 
 fn line(record: &Record, metric: Option<&Metric>) -> Vec<String> {
-    let (status, reason) = match &record.status {
-        Status::Ok => ("ok", ""),
-        Status::Failed(reason) => ("failed", reason.as_str()),
-        Status::TimedOut(reason) => ("timed_out", reason.as_str()),
-        Status::Ignored(reason) => ("ignored", reason.as_str()),
-    };
-    let mut line: Vec<String> =
-        [&record.run_id, &record.suite, &record.scenario, &record.mode].map(Clone::clone).into();
-    line.extend([record.attempt.to_string(), status.into(), reason.into(), record.started.clone()]);
+    let mut line = start(record);
     if let Some(Metric { series, summary }) = metric {
         line.extend([series.metric.clone(), series.party.clone().unwrap_or_default()]);
         line.extend([series.unit.symbol(), series.direction.word()].map(str::to_string));
@@ -82,5 +78,31 @@ fn line(record: &Record, metric: Option<&Metric>) -> Vec<String> {
         line.push(summary.outliers.to_string());
     }
     line.resize(COLUMNS.len(), String::new());
+    line
+}
+
+/// What is done in a second, which has a median and its interval only.
+fn rate_line(record: &Record, rate: &Rate) -> Vec<String> {
+    let mut line = start(record);
+    line.extend([rate.of.rate_name(), "", rate.of.rate_unit()].map(str::to_string));
+    line.push(Direction::HigherIsBetter.word().into());
+    line.push(record.metrics.first().map_or(0, |headline| headline.series.samples.len()).to_string());
+    line.push(rate.median.to_string());
+    line.extend(rate.median_ci.into_iter().flat_map(|(low, high)| [low.to_string(), high.to_string()]));
+    line.resize(COLUMNS.len(), String::new());
+    line
+}
+
+/// The columns that say what the line is of.
+fn start(record: &Record) -> Vec<String> {
+    let (status, reason) = match &record.status {
+        Status::Ok => ("ok", ""),
+        Status::Failed(reason) => ("failed", reason.as_str()),
+        Status::TimedOut(reason) => ("timed_out", reason.as_str()),
+        Status::Ignored(reason) => ("ignored", reason.as_str()),
+    };
+    let mut line: Vec<String> =
+        [&record.run_id, &record.suite, &record.scenario, &record.mode].map(Clone::clone).into();
+    line.extend([record.attempt.to_string(), status.into(), reason.into(), record.started.clone()]);
     line
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Kind, Result};
 use crate::report::model::last_attempts;
 use crate::samples::{Sample, Series};
-use crate::store::{Metric, Record, Status};
+use crate::store::{Metric, Rate, Record, Status};
 use crate::units::{Direction, Unit};
 
 /// One result of its list.
@@ -40,6 +40,9 @@ pub fn github_action(records: &[Record], better: Direction) -> Vec<Entry> {
     for record in last_attempts(records) {
         let of = record.metrics.iter().filter(|metric| metric.series.direction == better);
         all.extend(of.map(|metric| entry(record, metric)));
+        if better == Direction::HigherIsBetter {
+            all.extend(record.rates().iter().map(|rate| rate_entry(record, rate)));
+        }
     }
     all
 }
@@ -59,6 +62,17 @@ fn entry(record: &Record, Metric { series, summary }: &Metric) -> Entry {
         value: summary.median,
         range: several.then(|| format!("± {}", (summary.median - low).max(high - summary.median))),
         extra: Some(format!("{} samples, {}, {}", series.samples.len(), record.suite, record.mode)),
+    }
+}
+
+fn rate_entry(record: &Record, rate: &Rate) -> Entry {
+    let furthest = |(low, high): (f64, f64)| (rate.median - low).max(high - rate.median);
+    Entry {
+        name: format!("{} {}", record.scenario, rate.of.rate_name()),
+        unit: rate.of.rate_unit().into(),
+        value: rate.median,
+        range: rate.median_ci.map(|ends| format!("± {}", furthest(ends))),
+        extra: Some(format!("{}, {}", record.suite, record.mode)),
     }
 }
 

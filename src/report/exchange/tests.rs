@@ -89,14 +89,18 @@ fn a_table_is_read_back_cell_by_cell() {
     let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
     let cell =
         |row: usize, column: &str| &rows[row][COLUMNS.iter().position(|c| *c == column).expect("a column")];
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 8);
     let of = |row| ["metric", "party", "unit", "better", "samples", "median", "max"].map(|c| cell(row, c));
     assert_eq!(of(0), ["wall_time", "", "ns", "lower", "4", "25", "60"]);
     assert_eq!(of(1), ["wall_time", "client", "ns", "lower", "2", "6", "7"]);
     assert_eq!(of(2), ["bytes_moved", "", "bytes", "higher", "1", "4096", "4096"]);
-    assert_eq!(of(3), ["instructions", "", "instructions", "lower", "1", "777", "777"]);
+    assert_eq!(of(3), ["bytes_per_second", "", "bytes/s", "higher", "4", "163840000000", ""]);
+    // 4,096 bytes in 60 ns at worst, in 10 ns at best.
+    let ends = ["ci95_low", "ci95_high"].map(|c| cell(3, c).parse::<f64>().expect("a number"));
+    assert!(68e9 < ends[0] && ends[0] < 163.84e9 && 163.84e9 < ends[1] && ends[1] < 410e9, "{ends:?}");
+    assert_eq!(of(4), ["instructions", "", "instructions", "lower", "1", "777", "777"]);
     assert_eq!(
-        ["scenario", "status", "reason", "median"].map(|c| cell(4, c)),
+        ["scenario", "status", "reason", "median"].map(|c| cell(5, c)),
         [HOSTILE, "failed", HOSTILE, ""]
     );
 }
@@ -162,7 +166,7 @@ fn bencher_gets_both_meters_of_a_benchmark() {
     assert_eq!(all.len(), 1, "what has no numbers is not there");
     let of = &all["a::x"];
     let measures: Vec<&str> = of.keys().map(String::as_str).collect();
-    assert_eq!(measures, ["bytes-moved", "client-latency", "instructions", "latency"]);
+    assert_eq!(measures, ["bytes-moved", "bytes-per-second", "client-latency", "instructions", "latency"]);
     assert_eq!((of["latency"].value, of["instructions"].value), (25.0, 777.0));
     let (low, high) =
         (of["latency"].lower_value.expect("an end"), of["latency"].upper_value.expect("an end"));
@@ -184,7 +188,13 @@ fn a_list_for_github_action_benchmark_comes_back() {
         entry("a::x instructions", "instructions", 777.0),
     ];
     assert_eq!(named(&smaller), expected);
-    assert_eq!(named(&bigger), [entry("a::x bytes_moved", "bytes", 4_096.0)]);
+    assert_eq!(
+        named(&bigger),
+        [
+            entry("a::x bytes_moved", "bytes", 4_096.0),
+            entry("a::x bytes_per_second", "bytes/s", 163_840_000_000.0),
+        ]
+    );
     let text = serde_json::to_string(&smaller).expect("JSON");
     let records = import(&text, Direction::LowerIsBetter, "again", "2026-01-01T00:00:00Z").expect("records");
     assert_eq!(named(&github_action(&records, Direction::LowerIsBetter)).len(), 3);

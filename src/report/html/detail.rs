@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use crate::compare::{BASELINE_SUFFIX, Line, Size, Verdict, moved};
 use crate::report::entries::Entry;
-use crate::report::format::{count, signed_count, signed_percent, times, value};
+use crate::report::format::{count, rate, signed_count, signed_percent, times, value};
 use crate::report::plot::{self, Interval, Plot, Side};
 use crate::report::verdicts::{change, interval, p_value};
 use crate::samples::Histogram;
 use crate::stats::change_points;
-use crate::store::{Metric, Record};
+use crate::store::{Metric, Rate, Record};
 use crate::units::{Unit, grouped};
 
 /// Functions that are listed, most moved or largest first.
@@ -227,6 +227,7 @@ fn metrics(entry: &Entry<'_>) -> Table {
         let after = entry.after.is_some().then_some(metric);
         table.rows.push(metric_row(metric, twin, after, line.copied()));
     }
+    table.rows.extend(record.rates().iter().map(|rate| rate_row(entry, record, rate)));
     table
 }
 
@@ -266,6 +267,30 @@ fn metric_row(
         spread(grouped(summary.outliers)),
         series.direction.word().to_string(),
     ]
+}
+
+/// What is done in a second. The verdict is that of the time it comes from.
+fn rate_row(entry: &Entry<'_>, record: &Record, shown: &Rate) -> Vec<String> {
+    let headline = Headline::of(entry);
+    let text = |median: f64| rate(&Rate { median, ..*shown });
+    let of = |metric: Option<&Metric>| {
+        let median = metric.map(|m| m.summary.median).filter(|ns| *ns > 0.0);
+        median.map(|ns| text(shown.of.per_second(ns))).unwrap_or_default()
+    };
+    // Of another amount of work it would be another rate.
+    let same_work = entry.before.is_none_or(|before| before.throughput == record.throughput);
+    let mut row = vec![
+        shown.of.rate_name().to_string(),
+        of(headline.before.filter(|_| same_work)),
+        of(headline.after),
+        String::new(),
+        String::new(),
+        String::new(),
+        grouped(record.metrics.first().map_or(0, |m| m.series.samples.len()) as u64),
+        shown.median_ci.map(|(low, high)| format!("{} to {}", text(low), text(high))).unwrap_or_default(),
+    ];
+    row.extend([String::new(), String::new(), String::new(), "higher".into()]);
+    row
 }
 
 /// A value with its unit, also where that is not a time.

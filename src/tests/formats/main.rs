@@ -202,6 +202,21 @@ fn schema_1_0_is_read_for_ever() {
 }
 
 #[test]
+fn schema_1_2_has_units_of_a_suites_own_and_rates() {
+    let record = read_record(&fixture("record-1.2.json")).expect("a record of schema 1.2");
+    let looked = &record.metrics[1].series;
+    assert_eq!((looked.metric.as_str(), looked.unit), ("words_looked_at", Unit::named("words")));
+    // What is stored is what comes of the headline.
+    let text = std::fs::read_to_string(fixture("record-1.2.json")).expect("a file");
+    let stored: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let (rate, stored) = (&record.rates()[0], &stored["throughput"][0]["rate"]);
+    assert_eq!(stored["median"].as_f64(), Some(rate.median));
+    assert_eq!((stored["unit"].as_str(), stored["better"].as_str()), (Some("bytes/s"), Some("higher")));
+    let (low, high) = rate.median_ci.expect("an interval");
+    assert!(low < rate.median && rate.median < high);
+}
+
+#[test]
 fn schema_1_1_has_histograms_whose_quantiles_are_stored_beside_them() {
     let record = read_record(&fixture("record-1.1.json")).expect("a record of schema 1.1");
     assert_eq!((record.scenario.as_str(), &record.status), ("disk::read_4k", &Status::Ok));

@@ -95,7 +95,7 @@ fn what_is_no_record_is_not_valid() {
         ("/status", json!({ "outcome": "failed", "reason": "but it has metrics" })),
         ("/status", json!({ "outcome": "lucky" })),
         ("/started", json!("yesterday")),
-        ("/metrics/0/unit", json!("furlongs")),
+        ("/metrics/0/unit", json!("long miles")),
         ("/metrics/0/better", json!("sideways")),
         ("/metrics/0/samples/0", json!([0, 5])),
         ("/metrics/0/samples/0", json!([1, 5, 7])),
@@ -135,7 +135,8 @@ fn a_run_is_exported_in_each_format_and_read_again() {
     let all: Vec<Value> = serde_json::from_str(&text("json")).expect("JSON");
     let lines: Vec<Value> = text("jsonl").lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
     assert_eq!((all.len(), &all), (3, &lines));
-    assert_eq!(text("csv").lines().count(), 1 + 3 + 8 + 1);
+    // A head, metrics and two rates of each, and a line of the failed one.
+    assert_eq!(text("csv").lines().count(), 1 + (3 + 2) + (8 + 2) + 1);
     assert!(text("junit").contains("tests=\"2\" failures=\"1\""));
     assert!(text("bencher").contains("\"latency\""));
     assert_eq!(String::from_utf8_lossy(&wallgrind(&["schema"], folder.path()).stdout), JSON_SCHEMA);
