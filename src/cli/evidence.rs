@@ -126,7 +126,7 @@ impl<'a> Finder<'a> {
         if [&TIME, &COUNTS, &HEAP].into_iter().any(|meter| has(meter, &found).is_none()) {
             match program()? {
                 Some(program) => {
-                    gaps = self.from_program(&program, &mut found)?;
+                    gaps = self.measured_with(&program, &mut found)?;
                     failed = gaps.len();
                 }
                 None if self.measures => gaps.push(format!(
@@ -152,7 +152,7 @@ impl<'a> Finder<'a> {
 
     /// Adds what an earlier `explain` has measured of the executable, and
     /// measures the rest; gives what could not be measured, and why.
-    fn from_program(&self, program: &Path, found: &mut Vec<Kept>) -> Result<Vec<String>> {
+    fn measured_with(&self, program: &Path, found: &mut Vec<Kept>) -> Result<Vec<String>> {
         let unreadable = |e| Error::new(Kind::Io, format!("{} cannot be read", program.display())).source(e);
         let (sum, _) = digest(program).map_err(unreadable)?;
         let (out, run) = (self.out.join(FOLDER), &sum[..16]);

@@ -146,11 +146,9 @@ impl Sides<'_> {
 fn wall_time(sides: &Sides<'_>) -> Vec<Row> {
     let name = ("wall_time", None);
     let mut rows = sides.medians(TIME, "wall_time", "median");
-    let interval: [(&str, fn(&Metric) -> f64); 2] = [
-        ("95 % interval of the median, from", |m| m.summary.median_ci.0),
-        ("95 % interval of the median, to", |m| m.summary.median_ci.1),
-    ];
-    rows.extend(interval.iter().filter_map(|(title, value)| sides.row(TIME, name, title, value)));
+    let ends = |metric: &Metric| metric.summary.median_ci;
+    rows.extend(sides.row(TIME, name, "95 % interval of the median, from", &|m| ends(m).0));
+    rows.extend(sides.row(TIME, name, "95 % interval of the median, to", &|m| ends(m).1));
     for p in PERCENTILES {
         let value = |m: &Metric| quantile(&sorted(&m.series.per_iteration()), f64::from(p) / 100.0);
         rows.extend(sides.row(TIME, name, &format!("percentile {p} of the samples"), &value));
