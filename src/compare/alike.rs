@@ -33,15 +33,31 @@ pub struct Conditions {
     /// The folders by value, by bench target, meter and name of the fact.
     seen: BTreeMap<(String, String, String), BTreeMap<String, BTreeSet<String>>>,
     /// The last record but for its numbers: those of a process are all alike.
-    last: Option<(String, String, String, BTreeMap<String, String>, BTreeMap<String, String>)>,
+    last: Option<Seen>,
+}
+
+/// What a record says of its conditions.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    folder: String,
+    suite: String,
+    mode: String,
+    in_turn: bool,
+    identity: BTreeMap<String, String>,
+    facts: BTreeMap<String, String>,
 }
 
 impl Conditions {
     /// Adds a record that lies in `folder`.
     pub fn add(&mut self, folder: &str, record: &Record) {
-        let facts: BTreeMap<String, String> = meter(record).collect();
-        let this =
-            (folder.to_string(), record.suite.clone(), record.mode.clone(), record.identity.clone(), facts);
+        let this = Seen {
+            folder: folder.to_string(),
+            suite: record.suite.clone(),
+            mode: record.mode.clone(),
+            in_turn: Turns::of(record).is_some(),
+            identity: record.identity.clone(),
+            facts: meter(record).collect(),
+        };
         if self.last.as_ref() == Some(&this) {
             return;
         }

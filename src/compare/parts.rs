@@ -298,6 +298,31 @@ mod tests {
     }
 
     #[test]
+    fn sixty_four_shards_of_twenty_thousand_trials_are_whole_or_say_what_is_missing() {
+        let merged = |without: &str, shards: usize| {
+            let (mut parts, mut record) = (Parts::default(), counted("a::x", 100));
+            for shard in 1..=shards {
+                let names: Vec<String> =
+                    (shard - 1..20_000).step_by(64).map(|i| format!("a::t{i:05}")).collect();
+                let plan = ShardManifest::new(("run", "s", "cachegrind"), (shard, 64), names.clone());
+                parts.folder(&format!("shard{shard}"), vec![plan]);
+                for name in names.into_iter().filter(|name| name != without) {
+                    record.scenario = name;
+                    parts.record(&record);
+                }
+            }
+            (parts.flaws(), parts.trials())
+        };
+        assert_eq!(merged("", 64), (Flaws::default(), 20_000));
+        let (flaws, trials) = merged("a::t00065", 63);
+        let expected = [
+            "shard 64 of 64 of s (cachegrind) is missing",
+            "shard 2/64 of s (cachegrind) in shard2 lacks 1 of its 313 trials: a::t00065",
+        ];
+        assert_eq!((flaws.missing, trials), (expected.map(String::from).to_vec(), 20_000 - 312 - 1));
+    }
+
+    #[test]
     fn a_thousand_flaws_are_counted() {
         let names: Vec<String> = (0..1_000).map(|i| format!("a::t{i}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

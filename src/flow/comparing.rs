@@ -79,18 +79,9 @@ impl Comparing {
                 let (both, theirs): (Vec<_>, Vec<_>) =
                     listed.into_iter().partition(|name| ours.contains(name));
                 let mut comparing = comparing(label, Kinship::InTurn, Vec::new());
-                // What another shard of this build has is not missing here.
-                comparing.only_before = theirs
-                    .into_iter()
-                    .filter(|name| division.is_none_or(|d| !d.all.contains(name)))
-                    .collect();
+                comparing.only_before = missing_here(theirs, division);
                 if plan.mode == Mode::Walltime {
-                    let in_both = to_run
-                        .iter()
-                        .filter(|scenario| both.iter().any(|name| name == scenario.id().as_str()));
-                    let tests =
-                        in_both.map(|scenario| 1 + scenario.party_names().len()).sum::<usize>().max(1);
-                    let tests = division.map_or(tests, |division| division.tests.max(tests));
+                    let tests = tests(to_run, &both, division);
                     comparing.family = tests;
                     let cpus = match plan.walltime.cpu {
                         Some(cpu) => vec![cpu],
@@ -227,6 +218,19 @@ fn other(plan: &Plan, what: &str, suite: &str) -> Result<Other> {
     let kept = kept(&store, what, suite)?;
     let program = store.executable(&kept)?;
     Ok(Other { label: in_words(&kept), program, built: kept.identity })
+}
+
+/// Names that only the other build has: what another shard of this one has is not missing.
+fn missing_here(theirs: Vec<String>, division: Option<&Division>) -> Vec<String> {
+    let elsewhere = |name: &String| division.is_some_and(|division| division.all.contains(name));
+    theirs.into_iter().filter(|name| !elsewhere(name)).collect()
+}
+
+/// The tests of times that both builds have: each scenario and its parties, of all shards.
+fn tests(to_run: &[&'static Scenario], both: &[String], division: Option<&Division>) -> usize {
+    let in_both = to_run.iter().filter(|scenario| both.iter().any(|name| name == scenario.id().as_str()));
+    let here = in_both.map(|scenario| 1 + scenario.party_names().len()).sum::<usize>().max(1);
+    division.map_or(here, |division| division.tests.max(here))
 }
 
 fn is_selected(record: &Record, to_run: &[&'static Scenario]) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use wallgrind::store::{RunDir, Status};
+use wallgrind::store::{RunDir, ShardManifest, Status};
 
 use crate::bench::{Bench, Ran, statuses};
 use crate::list::NAMES;
@@ -21,6 +21,7 @@ crate::tests!(
     damage_is_named_and_the_rest_can_be_merged,
     a_run_that_goes_on_in_a_fresh_process_keeps_its_shard,
     past_durations_divide,
+    sixty_four_shards_are_merged_and_reported,
 );
 
 /// Runs a shard of the good trials into a run `sK`.
@@ -258,4 +259,40 @@ fn past_durations_divide() {
         .run("good --list --shard 1/2 --shard-by weights --mode dhat")
         .exits(0)
         .says("holds no durations of contract in mode dhat");
+}
+
+/// What `.ci/shards` measures, small enough for every day: the outcome alone.
+fn sixty_four_shards_are_merged_and_reported() {
+    const TRIALS: usize = 640;
+    let bench = Bench::new();
+    bench.run("good::first --bench --run-id one").exits(0);
+    let one = RunDir::read(&bench.out().join("one")).expect("a run").remove(0);
+    let text = wallgrind::store::to_json(&one).expect("a record");
+    let mut seen = BTreeSet::new();
+    for k in 1..=64 {
+        let argv = format!("many --list --format terse --shard {k}/64");
+        let names = bench.run_with(&argv, &[(crate::fixture::MANY, &TRIALS.to_string())]).exits(0).out;
+        let names: Vec<String> =
+            names.lines().map(|line| line.trim_end_matches(": benchmark").into()).collect();
+        assert_eq!(names.len(), TRIALS / 64);
+        let folder = bench.out().join(format!("s{k}"));
+        fs::create_dir(&folder).expect("a folder");
+        for name in &names {
+            let file = folder.join(format!("{}.json", name.replace("::", ".")));
+            fs::write(file, text.replace("good::first", name)).expect("written");
+        }
+        seen.extend(names.iter().cloned());
+        let names = ShardManifest::new(("run", "contract", "walltime"), (k, 64), names);
+        names.write(&folder).expect("written");
+    }
+    assert_eq!(seen.len(), TRIALS);
+    let runs: Vec<String> = (1..=64).map(|k| format!("s{k}")).collect();
+    let merged = wallgrind(&bench, &format!("merge {} --run-id all", runs.join(" "))).exits(0);
+    assert!(merged.out.starts_with("64 runs, 640 trials, 640 records in "), "{}", merged.out);
+    let reported = wallgrind(&bench, "report all --html all.html").exits(0);
+    assert_eq!(reported.out, "640 trials in all.html\n");
+    let page = fs::read_to_string(bench.dir().join("all.html")).expect("a page");
+    assert!(seen.iter().all(|name| page.contains(&name.replace("::", "::<wbr>"))));
+    let without = format!("merge {} --run-id less", runs[..63].join(" "));
+    wallgrind(&bench, &without).exits(101).says("shard 64 of 64 of contract (walltime) is missing");
 }
