@@ -65,7 +65,7 @@ enum Command {
     Compare(TwoRuns),
     /// Write a run as a page with plots, or as the comment of a pull request
     Report(Report),
-    /// Join the runs of shards (cargo bench -- --shard K/N) into one, and find what is missing or double
+    /// Join the runs of shards into one, and find what is missing or double
     Merge(Merge),
     /// List what --save-baseline has kept, show it, or delete it
     Baselines {
