@@ -120,7 +120,7 @@ pub struct Args {
     /// Simulate branch prediction
     #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = "Measuring")]
     pub branch_sim: Option<String>,
-    /// Count under callgrind and keep the stacks of calls, for flame graphs; implies --region toggle
+    /// Count under callgrind and keep the stacks of calls of the region's own thread; implies --region toggle
     #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = "Measuring")]
     pub stacks: Option<String>,
     /// Count with this many seeds of randomness [1]

@@ -28,6 +28,8 @@ const PASSED_ON: [&str; 8] =
 pub(super) enum Side<'a> {
     /// The latest runs that have it, and the bench target of the present tree.
     Latest,
+    /// The bench target of the present tree that has it, whatever runs say.
+    Tree,
     /// A run, a folder with records, or a baseline with its executable.
     Stored(&'a str),
     /// The executable of a baseline.
@@ -90,6 +92,12 @@ impl<'a> Finder<'a> {
                 };
                 self.complete("the latest runs", found, &build)
             }
+            Side::Tree => {
+                let found = self.latest()?;
+                let suite = found.first().map(|(record, _)| record.suite.clone()).unwrap_or_default();
+                let program = self.built(&suite)?;
+                self.complete(&suite, Vec::new(), &|| Ok(Some(program.clone())))
+            }
             Side::Stored(name) => {
                 let found = self.stored(name)?;
                 let is_baseline = self.is_baseline(name);
@@ -120,16 +128,25 @@ impl<'a> Finder<'a> {
         program: &dyn Fn() -> Result<Option<PathBuf>>,
     ) -> Result<Evidence> {
         let (mut gaps, mut failed) = (Vec::new(), 0);
-        if self.again {
-            found.clear();
-        }
-        if [&TIME, &COUNTS, &HEAP].into_iter().any(|meter| has(meter, &found).is_none()) {
-            match program()? {
+        if self.again || [&TIME, &COUNTS, &HEAP].into_iter().any(|meter| has(meter, &found).is_none()) {
+            let program = match program() {
+                // What is known already is worth telling.
+                Err(error) if !found.is_empty() => {
+                    gaps.push(error.report());
+                    failed += 1;
+                    None
+                }
+                program => program?,
+            };
+            match program {
                 Some(program) => {
+                    if self.again {
+                        found.clear();
+                    }
                     gaps = self.measured_with(&program, &mut found)?;
                     failed = gaps.len();
                 }
-                None if self.measures => gaps.push(format!(
+                None if self.measures && failed == 0 => gaps.push(format!(
                     "what {label} does not hold: only a baseline keeps the executable, to measure it again"
                 )),
                 None => {}
@@ -141,6 +158,13 @@ impl<'a> Finder<'a> {
         evidence.heap = take(&HEAP).map(|(record, _)| record);
         if let Some((record, folder)) = has(&COUNTS, &found).cloned().or_else(|| take(&COUNTS)) {
             evidence.stacks = stacks(&record, &folder)?;
+            if record.facts.get("method").is_some_and(|how| how == "toggle") && varies(&record) {
+                evidence.gaps.push(
+                    "counts of functions and stacks: of the thread that enters the region alone, and this \
+                     trial has more"
+                        .into(),
+                );
+            }
             evidence.counts = Some(record);
         }
         if !self.measures {
@@ -343,6 +367,9 @@ impl<'a> Finder<'a> {
         let no = if whose.contains("no ") { "" } else { "no " };
         let error = Error::new(Kind::Usage, format!("{whose} {no}trial {}", self.trial));
         match nearest(self.trial, names.iter().map(String::as_str)) {
+            Some(near) if near == self.trial => {
+                error.hint("it was not measured by itself there: `wallgrind show` says what became of it")
+            }
             Some(near) => error.hint(format!("did you mean {near}?")),
             None => error.hint("wallgrind show lists those of a run; --bench NAME measures a bench target's"),
         }
@@ -361,6 +388,11 @@ fn has<'k>(meter: &Meter, found: &'k [Kept]) -> Option<&'k Kept> {
                 || record.metrics.iter().any(|m| m.series.metric == "d1_misses")
                     && stack_files(record, folder).iter().all(|(_, file)| file.is_file()))
     })
+}
+
+/// Whether a record says that its counts vary, as those with threads do.
+fn varies(record: &Record) -> bool {
+    record.params.iter().any(|(key, value)| key == "counts" && value == "vary")
 }
 
 /// Where the stacks of each party of a record are.

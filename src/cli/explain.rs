@@ -58,11 +58,14 @@ pub struct Explain {
 /// There is no such trial, run or executable; a part could not be measured
 /// (the others are printed); the flame graph cannot be drawn or written.
 pub fn explain(out: &Path, wanted: &Explain) -> Result<()> {
+    wanted.flamegraph.as_deref().map_or(Ok(()), check_folder)?;
     let finder = Finder::new(out, &wanted.trial, !wanted.stored, wanted.again)?;
     let after = match (&wanted.run, &wanted.program, &wanted.bench) {
         (Some(run), ..) => finder.side(Side::Stored(run))?,
         (None, Some(program), _) => finder.side(Side::Program(program.clone()))?,
         (None, None, Some(bench)) => finder.side(Side::Bench(bench))?,
+        // Stored runs may be of the other build, and of any tree.
+        (None, None, None) if wanted.against.is_some() && !wanted.stored => finder.side(Side::Tree)?,
         (None, None, None) => finder.side(Side::Latest)?,
     };
     let before = match (&wanted.baseline, &wanted.against) {
@@ -72,7 +75,7 @@ pub fn explain(out: &Path, wanted: &Explain) -> Result<()> {
     };
     let explained = report::explain(&wanted.trial, before.as_ref(), &after, wanted.top);
     if explained.is_empty() {
-        return Err(unknown(&wanted.trial, &after));
+        return Err(unknown(wanted, &after));
     }
     let takes_output = wanted.flamegraph.as_deref().is_some_and(is_standard_output);
     if !takes_output {
@@ -100,9 +103,22 @@ fn other_build<'a>(out: &Path, build: &'a str) -> Side<'a> {
     Side::Program(PathBuf::from(build))
 }
 
-fn unknown(trial: &str, side: &Evidence) -> Error {
-    let error = Error::new(Kind::Missing, format!("nothing is known of {trial}: {}", side.gaps.join("; ")));
-    error.hint("without --stored, what is missing is measured")
+fn unknown(wanted: &Explain, side: &Evidence) -> Error {
+    let text = format!("nothing is known of {}: {}", wanted.trial, side.gaps.join("; "));
+    Error::new(Kind::Missing, text).hint(match wanted.stored {
+        true => "without --stored, what is missing is measured",
+        false => "--program or --bench measures an executable, or a bench target of this tree",
+    })
+}
+
+/// Refuses a place where no file can be, before minutes are spent on what goes there.
+fn check_folder(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if is_standard_output(path) || (folder.is_dir() && !path.is_dir()) {
+        return Ok(());
+    }
+    let error = Error::new(Kind::Io, format!("{} cannot be written", path.display()));
+    Err(error.hint("--flamegraph takes a file in a folder that exists"))
 }
 
 fn draw(trial: &str, before: Option<&Evidence>, after: &Evidence, path: &Path) -> Result<()> {

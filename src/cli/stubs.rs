@@ -53,6 +53,10 @@ pub struct Stubs {
 /// [`Kind::Format`]: the file has no place for stubs, or (`--check`) other stubs;
 /// [`Kind::Io`]: it cannot be read or written.
 pub fn stubs(wanted: &Stubs) -> Result<()> {
+    if wanted.check && wanted.file == Path::new("-") {
+        let error = Error::new(Kind::Usage, "--check compares with a file, and - is none");
+        return Err(error.hint("name the file with the stubs"));
+    }
     let text = stubs_of(&names(&standard_input()?)?)?;
     if wanted.file == Path::new("-") {
         return print(&text);
@@ -119,6 +123,10 @@ fn stubs_of(names: &[ScenarioId]) -> Result<String> {
         let last = segments.pop().unwrap_or_default();
         let module =
             segments.into_iter().fold(&mut root, |at, segment| at.modules.entry(segment).or_default());
+        if module.functions.contains(&last) {
+            let error = Error::new(Kind::Usage, format!("{name} is listed twice"));
+            return Err(error.hint("list one target, or targets whose scenarios have names of their own"));
+        }
         module.functions.push(last);
     }
     let mut text = String::new();
@@ -146,15 +154,37 @@ fn splice(file: &str, stubs: &str) -> Option<String> {
     if !once(BEGIN) || !once(END) {
         return None;
     }
-    let (before, rest) = file.split_once(&format!("{BEGIN}\n"))?;
-    let at =
-        rest.find(&format!("{END}\n")).or_else(|| rest.ends_with(END).then(|| rest.len() - END.len()))?;
-    Some(format!("{before}{BEGIN}\n{stubs}{}", &rest[at..]))
+    // Whole lines: a mark at the end of some other line is none.
+    let place = |mark: &str| {
+        let mut at = 0;
+        file.split_inclusive('\n').find_map(|line| {
+            let here = at;
+            at += line.len();
+            (line.trim_end_matches(['\r', '\n']) == mark).then_some((here, at))
+        })
+    };
+    let ((_, from), (to, _)) = (place(BEGIN)?, place(END)?);
+    (from <= to).then(|| format!("{}{stubs}{}", &file[..from], &file[to..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_at_the_end_of_a_line_is_none() {
+        let file = format!("//! Keep the marks {BEGIN}\nfn main() {{}}\n{BEGIN}\nold\n{END}\nrest {END}\n");
+        let new = splice(&file, "new\n").expect("a place");
+        assert_eq!(new, file.replace("old", "new"));
+        assert_eq!(splice(&format!("{END}\n{BEGIN}\n"), "new\n"), None, "in the wrong order");
+        assert_eq!(splice(&format!("{BEGIN}\n{END}"), "new\n"), Some(format!("{BEGIN}\nnew\n{END}")));
+    }
+
+    #[test]
+    fn a_name_twice_is_refused() {
+        let twice = made("a::x: benchmark\na::x: benchmark\n").expect_err("refused");
+        assert!(twice.contains("a::x is listed twice"), "{twice}");
+    }
 
     fn made(list: &str) -> std::result::Result<String, String> {
         names(list).and_then(|names| stubs_of(&names)).map_err(|error| error.report())

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::plan::{CacheGeometry, Mode, Region};
+use crate::store::MOST_SHARDS;
 
 /// What is wrong with a value: a fragment, to be read after its source.
 pub type Wrong = String;
@@ -74,9 +75,6 @@ pub fn count(text: &str) -> Result<u32, Wrong> {
 pub fn number(text: &str) -> Result<u64, Wrong> {
     text.parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
-
-/// The most parts that a run is divided into.
-const MOST_SHARDS: usize = 100_000;
 
 /// `K/N`, one of N parts, counted from 1.
 pub fn shard(text: &str) -> Result<(usize, usize), Wrong> {

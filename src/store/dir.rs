@@ -149,7 +149,9 @@ pub fn record_files(path: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, error))? {
         files.push(entry.map_err(|error| unreadable(path, error))?.path());
     }
-    files.retain(|file| is_record_file(file));
+    // A pipe or a device would never end.
+    let endless = |file: &PathBuf| file.metadata().is_ok_and(|data| !data.is_file() && !data.is_dir());
+    files.retain(|file| is_record_file(file) && !endless(file));
     files.sort();
     Ok(files)
 }

@@ -29,4 +29,4 @@ pub use joined::Joined;
 pub use json::{from_json, to_json};
 pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
-pub use shards::{SHARDS, ShardManifest};
+pub use shards::{MOST_SHARDS, SHARDS, ShardManifest};

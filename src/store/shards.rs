@@ -24,6 +24,9 @@ use crate::error::{Error, Kind, Result};
 /// The folder of these files in that of a run.
 pub const SHARDS: &str = "shards";
 
+/// The most parts that a run is divided into.
+pub const MOST_SHARDS: usize = 100_000;
+
 /// The version that is written, and the newest major one that is read.
 const VERSION: &str = "1.0";
 
@@ -139,7 +142,7 @@ impl ShardManifest {
                 .hint("read it with the wallgrind that wrote it, or a newer one"));
         }
         let manifest: Self = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
-        if manifest.shard == 0 || manifest.shard > manifest.of {
+        if manifest.shard == 0 || manifest.shard > manifest.of || manifest.of > MOST_SHARDS {
             return Err(wrong(format!("there is no shard {}", manifest.place()).into()));
         }
         Ok(manifest)
@@ -182,6 +185,7 @@ mod tests {
             (good[..good.len() / 2].to_string(), "does not say"),
             (good.replace("\"1.0\"", "\"2.0\""), "version 2.0"),
             (good.replace("\"shard\":1", "\"shard\":5"), "no shard 5/4"),
+            (good.replace("\"of\":4", "\"of\":4000000000"), "no shard 1/4000000000"),
             (String::new(), "does not say"),
         ] {
             fs::write(&file, text).expect("written");

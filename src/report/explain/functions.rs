@@ -13,19 +13,22 @@ type Values = BTreeMap<String, f64>;
 
 /// The functions by themselves, from the record.
 pub(super) fn by_themselves(before: Option<&Evidence>, after: &Evidence, top: usize) -> Part {
-    let of = |side: &Evidence| -> Values {
+    let of = |side: &Evidence| -> Option<Values> {
         let once = side.iterations() as f64;
-        let functions = side.counts.iter().flat_map(|record| &record.functions);
-        functions.map(|(name, n)| (name.clone(), *n as f64 / once)).collect()
+        let functions = &side.counts.as_ref()?.functions;
+        Some(functions.iter().map(|(name, n)| (name.clone(), *n as f64 / once)).collect())
     };
-    let mut part = part("functions, by themselves", before.map(of), of(after), top);
+    let mut part = part("functions, by themselves", before.and_then(of), of(after), top);
     part.total = total(after);
     part
 }
 
 /// The functions with what they call, from stacks.
 pub(super) fn with_callees(before: Option<&Evidence>, after: &Evidence, top: usize) -> Part {
-    let of = |side: &Evidence| -> Values {
+    let of = |side: &Evidence| -> Option<Values> {
+        if side.stacks.is_empty() {
+            return None;
+        }
         let once = side.iterations() as f64;
         let mut values = Values::new();
         for (party, stacks) in &side.stacks {
@@ -35,9 +38,9 @@ pub(super) fn with_callees(before: Option<&Evidence>, after: &Evidence, top: usi
                 values.insert(name, n as f64 / once);
             }
         }
-        values
+        Some(values)
     };
-    let mut part = part("functions, with all that they call", before.map(of), of(after), top);
+    let mut part = part("functions, with all that they call", before.and_then(of), of(after), top);
     part.total = total(after);
     part
 }
@@ -50,22 +53,20 @@ fn total(side: &Evidence) -> Option<f64> {
 }
 
 /// The first `top`: those that moved most, or where nothing moved (or there is
-/// one side) the largest.
-fn part(title: &str, before: Option<Values>, after: Values, top: usize) -> Part {
+/// one side) the largest. A side that is not known has no values, not zeroes.
+fn part(title: &str, before: Option<Values>, after: Option<Values>, top: usize) -> Part {
     let mut rows: Vec<Row> = Vec::new();
-    let two = before.is_some();
-    let before = before.unwrap_or_default();
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    let mut names: Vec<&String> = before.iter().chain(&after).flat_map(BTreeMap::keys).collect();
     names.sort();
     names.dedup();
     for name in names {
-        let value = |of: &Values| of.get(name).copied().or(Some(0.0));
+        let value = |of: &Option<Values>| of.as_ref().map(|of| of.get(name).copied().unwrap_or(0.0));
         rows.push(Row {
             name: name.clone(),
             party: None,
             unit: Unit::Instructions,
             direction: Direction::LowerIsBetter,
-            before: if two { value(&before) } else { None },
+            before: value(&before),
             after: value(&after),
         });
     }

@@ -112,6 +112,18 @@ fn what_one_side_lacks_is_a_dash_and_what_came_or_went_is_said() {
     has(&text, &["- 1.100 µs median", "0 25 +25 new [client] g", "4 0 -4 gone [client] gone"]);
 }
 
+/// A side without counts, or without stacks, has no functions: not functions at nothing.
+#[test]
+fn what_was_not_counted_is_not_nothing() {
+    let mut old = build("old", 50);
+    old.stacks.clear();
+    let text = explain("a::x", Some(&old), &build("new", 50), 9).text();
+    has(&text, &["- 525 [client] run", "500 500 0 [client] f"]);
+    old.counts = None;
+    let text = explain("a::x", Some(&old), &build("new", 50), 9).text();
+    has(&text, &["- 525 [client] run", "- 500 [client] f"]);
+}
+
 #[test]
 fn folded_stacks_that_are_damaged_name_their_line() {
     for text in ["a;b 5\nno number\n", "a;b 5\na;b -3\n", "a 1\nb"] {
