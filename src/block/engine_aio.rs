@@ -134,6 +134,20 @@ impl AioDriver {
         }
     }
 
+    /// Brings what has arrived to `ready`, which is empty, and lets what waits follow.
+    #[inline(never)]
+    fn refill(&mut self, slab: &mut Slab) -> Result<()> {
+        if self.in_kernel > 0 {
+            let result = self.member.take_ready(&mut self.ready);
+            self.arrived(slab, 0);
+            result?;
+        }
+        if self.controls.waiting() > 0 {
+            self.submit(slab)?;
+        }
+        Ok(())
+    }
+
     /// Waits for `min` attempts in one of the member's ways.
     fn wait_by(
         &mut self,
@@ -179,16 +193,10 @@ impl Driver for AioDriver {
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self, slab: &mut Slab) -> Result<Option<Raw>> {
         if self.ready.is_empty() {
-            if self.in_kernel > 0 {
-                let result = self.member.take_ready(&mut self.ready);
-                self.arrived(slab, 0);
-                result?;
-            }
-            if self.controls.waiting() > 0 {
-                self.submit(slab)?;
-            }
+            self.refill(slab)?;
         }
         Ok(self.ready.pop())
     }

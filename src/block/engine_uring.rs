@@ -102,6 +102,17 @@ impl UringDriver {
         }
     }
 
+    /// Brings what has arrived to `ready`, which is empty, after what is not submitted if there is none.
+    #[inline(never)]
+    fn refill(&mut self, slab: &mut Slab) -> Result<()> {
+        self.take_arrived(slab);
+        if self.ready.is_empty() && self.ring.unsubmitted() > 0 {
+            self.submit(slab)?;
+            self.take_arrived(slab);
+        }
+        Ok(())
+    }
+
     /// Moves what has arrived to `ready`, which is empty.
     fn take_arrived(&mut self, slab: &Slab) {
         let ready = &mut self.ready;
@@ -139,13 +150,10 @@ impl Driver for UringDriver {
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self, slab: &mut Slab) -> Result<Option<Raw>> {
         if self.ready.is_empty() {
-            self.take_arrived(slab);
-            if self.ready.is_empty() && self.ring.unsubmitted() > 0 {
-                self.submit(slab)?;
-                self.take_arrived(slab);
-            }
+            self.refill(slab)?;
         }
         Ok(self.ready.pop())
     }

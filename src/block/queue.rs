@@ -276,6 +276,26 @@ impl<D: Driver> Queue<D> {
         }
     }
 
+    /// Takes the operation of an ended attempt to `out`; `false` where it needs another one.
+    #[inline]
+    fn take(&mut self, raw: Raw, out: &mut Vec<Completion>) -> bool {
+        if let Some(tag) = self.slab.take_whole(raw.slot, raw.result, out) {
+            self.tags.remove(tag);
+            return true;
+        }
+        self.take_other(raw, out)
+    }
+
+    /// [`Self::take`] for what did not end as most do.
+    #[cold]
+    fn take_other(&mut self, raw: Raw, out: &mut Vec<Completion>) -> bool {
+        let settled = self.settle(raw);
+        if let Some(result) = settled {
+            out.push(self.finish(raw.slot, result));
+        }
+        settled.is_some()
+    }
+
     #[inline]
     fn finish(&mut self, slot: u32, result: i64) -> Completion {
         self.tags.remove(self.slab.tag(slot));
@@ -339,11 +359,15 @@ impl<D: Driver> Engine for Queue<D> {
     fn reap_many(&mut self, out: &mut Vec<Completion>, max: usize) -> Result<usize> {
         self.told()?;
         let mut count = 0;
-        while count < max
-            && let Some((slot, result)) = self.next_done()?
-        {
-            out.push(self.finish(slot, result));
-            count += 1;
+        while count < max {
+            match self.driver.next(&mut self.slab)? {
+                Some(raw) => count += usize::from(self.take(raw, out)),
+                None if self.pushed => {
+                    self.pushed = false;
+                    self.driver.submit(&mut self.slab)?;
+                }
+                None => break,
+            }
         }
         Ok(count)
     }

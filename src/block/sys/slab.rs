@@ -245,6 +245,22 @@ impl Slab {
         }
     }
 
+    /// Takes an operation out to `out` whose attempt moved all that was left of it, the usual end: its tag.
+    /// `None` for any other end, which [`Slab::hand_back`] and [`Slab::advance`] find out.
+    #[inline]
+    pub(crate) fn take_whole(&mut self, number: u32, result: i32, out: &mut Vec<Completion>) -> Option<u64> {
+        let slot = &mut self.slots[number as usize];
+        let moves = matches!(slot.kind, OpKind::Read | OpKind::Write);
+        let bytes = u64::try_from(result).ok()?;
+        if !moves || slot.done + bytes != slot.len {
+            return None;
+        }
+        self.with_driver -= usize::from(slot.owner == Owner::Driver);
+        self.free.push(number);
+        out.push(slot.complete(slot.len as i64));
+        Some(slot.tag)
+    }
+
     /// Takes an operation out, with the result of [`Step::Finished`].
     #[inline]
     pub(crate) fn take(&mut self, number: u32, result: i64) -> Completion {

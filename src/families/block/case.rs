@@ -176,6 +176,9 @@ pub struct Case {
     pub flushes: bool,
     /// How operations are handed over.
     pub way: Way,
+    /// Whether all reads (of a thread) go into one buffer, which a processor's cache may keep. What the last
+    /// of them brought is looked at. For reads of one length that are waited for.
+    pub reuses: bool,
     /// The image of an iteration.
     pub fate: Fate,
 }
@@ -198,6 +201,7 @@ impl Case {
             walks: vec![walk],
             flushes: false,
             way: Way::Each,
+            reuses: false,
             fate: Fate::Kept,
         }
     }
@@ -233,6 +237,17 @@ impl Case {
             steps.push(Step { action: Action::Flush, offset: 0, len: 0 });
         }
         steps
+    }
+
+    /// The operation whose bytes each buffer has in the end.
+    pub(super) fn last_steps(&self) -> Vec<Step> {
+        let steps = self.steps();
+        let share = match (self.reuses, self.way) {
+            (false, _) => 1,
+            (true, Way::Threads(threads)) => steps.len().div_ceil(threads as usize),
+            (true, _) => steps.len(),
+        };
+        steps.chunks(share.max(1)).filter_map(|part| part.last().copied()).collect()
     }
 
     /// What happens in set-up.

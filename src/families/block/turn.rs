@@ -76,13 +76,19 @@ impl Turn<'_> {
     }
 }
 
-/// Does `steps`, each with its buffer.
+/// Does `steps`, each with its buffer; where there are fewer, they come again.
 pub(super) fn one_by_one(
     disk: &mut dyn Disk,
     steps: &[Step],
     buffers: &mut [AlignedBuf],
     ops: &mut Ops,
 ) -> Result<()> {
+    if buffers.len() < steps.len() {
+        return steps.iter().enumerate().try_for_each(|(index, step)| {
+            let buffer = buffers.get_mut(index % buffers.len().max(1)).ok_or_else(|| anyhow!("no buffer"))?;
+            ops.op(|| step.carry_out(disk, buffer))
+        });
+    }
     for (step, buffer) in steps.iter().zip(buffers) {
         ops.op(|| step.carry_out(disk, buffer))?;
     }

@@ -46,4 +46,8 @@ impl Disk for Plain {
     fn flush(&mut self) -> Result<()> {
         Ok(self.0.sync_data()?)
     }
+
+    fn twin(&self) -> Result<Box<dyn Disk + Send>> {
+        Ok(Box::new(Self(self.0.try_clone()?)))
+    }
 }

@@ -19,6 +19,8 @@ pub(super) struct Bench {
     pub step: u64,
     /// Whether it writes.
     pub writes: bool,
+    /// Whether it is done over io_uring, not by threads.
+    pub uring: bool,
 }
 
 /// Depths of its queue that are tried.
@@ -40,6 +42,9 @@ pub(super) fn run(image: &Path, bench: &Bench, depth: u32) -> Result<u64> {
     }
     if bench.writes {
         command.arg("-w");
+    }
+    if bench.uring {
+        command.args(["-i", "io_uring"]);
     }
     let output = command.arg(image).stdin(Stdio::null()).output().context("qemu-img bench")?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -62,7 +62,7 @@ fn bench(walk: &Walk, count: u64, writes: bool) -> Option<Bench> {
         Order::Strided(step) => step * walk.stride,
         _ => walk.stride,
     };
-    Some(Bench { count, len: walk.len, step, writes })
+    Some(Bench { count, len: walk.len, step, writes, uring: false })
 }
 
 /// All rows.
@@ -83,6 +83,15 @@ fn reads() -> Vec<Row> {
         operations: walk.count,
         qemu: bench(&walk, MANY * SMALL / walk.len.max(SMALL) + 2000, false),
     };
+    // Into the same memory again and again, as `qemu-img bench` does: a processor's cache has room for it,
+    // and with this length the time is that of copying. The threads are what qemu has below its queue.
+    let large = |label, way| {
+        let mut row = dense(label, along(CLUSTERS / 8, 8 * CLUSTER));
+        for case in [&mut row.case, &mut row.floor] {
+            (case.way, case.reuses) = (way, true);
+        }
+        row
+    };
     let random = Walk { order: Order::Strided(3_001), ..along(2048, SMALL).among(bytes / SMALL) };
     let packed = |label, packing| {
         let walk = along(64, CLUSTER);
@@ -99,7 +108,8 @@ fn reads() -> Vec<Row> {
     vec![
         dense("64 KiB sequential read", along(CLUSTERS, CLUSTER)),
         dense("4 KiB random read", random),
-        dense("512 KiB read", along(CLUSTERS / 8, 8 * CLUSTER)),
+        large("512 KiB read", Way::Each),
+        large("512 KiB read, 2 threads", Way::Threads(2)),
         Row {
             label: "cold L2 table + 64 KiB read",
             case: Case { fate: Fate::Reopened, ..Case::read(sparse(TABLES), cold.every(TABLE)) },
@@ -179,7 +189,10 @@ fn queues() -> Vec<Row> {
         case: Case::read(Recipe::full(CLUSTERS), random).queued(io, 32, Way::Batches(32)),
         floor: Case::read(raw(bytes), random).queued(io, 32, Way::Batches(32)),
         operations: random.count,
-        qemu: None,
+        // Its AIO wants O_DIRECT.
+        qemu: bench(&random, MANY, false)
+            .filter(|_| io == Io::Uring)
+            .map(|bench| Bench { uring: true, ..bench }),
     };
     vec![
         queue("4 KiB random read, AIO, depth 32", Io::Aio),

@@ -120,7 +120,7 @@ impl Comparison {
             let taken = self.takes(row, column);
             stages.push(if taken { Some(Stage::new(folder, &**subject, case)?) } else { None });
         }
-        let qemu = row.qemu.filter(|_| self.wants(COLUMNS[QEMU]) && qemu::is_there());
+        let mut qemu = row.qemu.filter(|_| self.wants(COLUMNS[QEMU]) && qemu::is_there());
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); COLUMNS.len()];
         for round in 0..=self.rounds {
             for (column, place) in stages.iter_mut().enumerate() {
@@ -136,8 +136,15 @@ impl Comparison {
                     }
                 }
             }
-            if let (Some(bench), true) = (&qemu, round > 0) {
-                times[QEMU].push(best_of_qemu(folder, &row.case, bench)?);
+            if let (Some(bench), true) = (qemu, round > 0) {
+                match best_of_qemu(folder, &row.case, &bench) {
+                    Ok(ns) => times[QEMU].push(ns),
+                    Err(error) => {
+                        failures.push(format!("{}: {error:#}", row.label));
+                        times[QEMU].clear();
+                        qemu = None;
+                    }
+                }
             }
         }
         Ok(times)
