@@ -117,6 +117,35 @@ pub(crate) fn read_full(
     Ok(done)
 }
 
+/// [`read_full`] into one buffer. Nearly all reads end with their first attempt, which is all there is here.
+#[inline]
+pub(crate) fn read_one(io: &(impl FileIo + ?Sized), buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    if buf.is_empty() {
+        return Ok(0);
+    }
+    match io.preadv(&mut [IoSliceMut::new(buf)], offset) {
+        Ok(read) if read == buf.len() => Ok(read),
+        first => read_rest(io, buf, offset, first),
+    }
+}
+
+/// Goes on after a first attempt that was not the last one, or was the end of the file.
+#[cold]
+fn read_rest(
+    io: &(impl FileIo + ?Sized),
+    buf: &mut [u8],
+    offset: u64,
+    first: io::Result<usize>,
+) -> io::Result<usize> {
+    let step = io.alignment().offset() as usize;
+    let done = match first {
+        Ok(read) if read == 0 || read & (step - 1) != 0 => return Ok(read),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+        other => other?,
+    };
+    Ok(done + read_full(io, &mut [IoSliceMut::new(&mut buf[done..])], offset + done as u64)?)
+}
+
 /// Writes all of `bufs`.
 pub(crate) fn write_full(io: &(impl FileIo + ?Sized), bufs: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
     let total: usize = bufs.iter().map(|buf| buf.len()).sum();

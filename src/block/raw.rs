@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::bounce::Bounce;
 use super::error::{Error, Result};
-use super::io::{ByHand, Fallocate, FileIo, punch_range, read_full, retry, write_full, zero_range};
+use super::io::{ByHand, Fallocate, FileIo, punch_range, read_full, read_one, retry, write_full, zero_range};
 use super::storage::Storage;
 use super::sys::file::{BlockFile, FileOptions};
 
@@ -107,6 +107,14 @@ impl<I: FileIo> IoStorage<I> {
 }
 
 impl<I: FileIo> Storage for IoStorage<I> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        match &self.bounce {
+            None => read_one(&self.io, buf, offset),
+            Some(bounce) => bounce.read(&self.io, &mut [IoSliceMut::new(buf)], offset),
+        }
+        .map_err(|error| self.error("cannot read", offset, error))
+    }
+
     fn readv_at(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize> {
         match &self.bounce {
             None => read_full(&self.io, bufs, offset),

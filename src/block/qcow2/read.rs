@@ -56,8 +56,10 @@ impl Image {
             Source::Data(host) => {
                 let got = self.target().read_at(buf, host.0);
                 let got = got.map_err(|e| e.with_guest(guest).with_host(host.0))?;
-                // Only what is past the end of the file is zero.
-                buf[got..].fill(0);
+                if got < buf.len() {
+                    // Only what is past the end of the file is zero.
+                    buf[got..].fill(0);
+                }
                 Ok(())
             }
             Source::Zero => {

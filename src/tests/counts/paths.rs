@@ -43,7 +43,7 @@ const PATHS: [HotPath; 5] = [
         name: "hot_path::read",
         len: 4096,
         operation: |i, buf, n| i.read(n * CLUSTER, buf),
-        most: 6_460,
+        most: 5_900,
     },
     HotPath {
         name: "hot_path::contiguous_read",
