@@ -192,3 +192,45 @@ impl<I: FileIo> Drop for IoStorage<I> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::faults::{Fault, Faults, FaultyIo, Target};
+    use super::super::mem::file::MemFile;
+    use super::*;
+
+    #[test]
+    fn a_read_that_ends_early_goes_on_to_the_end_of_the_file_and_no_call_further() {
+        let file = MemFile::new();
+        let faults = Faults::new();
+        let storage = IoStorage::new(FaultyIo::new(file, faults.clone())).expect("storage");
+        let content: Vec<u8> = (0..100).collect();
+        storage.write_at(&content, 0).expect("written");
+        let read = |at: u64, len: usize| {
+            let mut buf = vec![0xff; len];
+            let got = storage.read_at(&mut buf, at).map_err(|error| error.errno());
+            (got, buf, faults.calls(Target::Read))
+        };
+        let cases: [(&[Fault], u64); 4] = [
+            (&[], 1),
+            (&[Fault::Short(7)], 2),
+            (&[Fault::Errno(libc::EINTR), Fault::Short(60)], 3),
+            (&[Fault::Short(1), Fault::Errno(libc::EINTR), Fault::Short(3)], 4),
+        ];
+        for (script, calls) in cases {
+            faults.reset();
+            for (n, fault) in script.iter().enumerate() {
+                faults.at(Target::Read, n as u64, *fault);
+            }
+            assert_eq!(read(10, 80), (Ok(80), content[10..90].to_vec(), calls), "{script:?}");
+        }
+        faults.reset();
+        let (got, buf, calls) = read(90, 20);
+        assert_eq!((got, &buf[..10], buf[10], calls), (Ok(10), &content[90..], 0xff, 2));
+        assert_eq!(read(100, 5).0, Ok(0));
+        faults.reset();
+        assert_eq!(read(0, 0), (Ok(0), Vec::new(), 0));
+        faults.at(Target::Read, 0, Fault::Errno(libc::EIO));
+        assert_eq!(read(0, 9).0, Err(Some(libc::EIO)));
+    }
+}
