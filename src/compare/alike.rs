@@ -94,10 +94,7 @@ fn list(folders: &BTreeSet<String>) -> String {
 /// The facts of the meter that hold for the whole run.
 fn meter(record: &Record) -> impl Iterator<Item = (String, String)> {
     let of_run = METER.iter().filter(|(key, _)| !OF_A_SCENARIO.contains(key));
-    of_run.filter_map(|(key, name)| {
-        let value = record.facts.get(*key).or_else(|| record.identity.get(*key))?;
-        Some(((*name).to_string(), value.clone()))
-    })
+    of_run.filter_map(|(key, name)| Some(((*name).to_string(), record.facts.get(*key)?.clone())))
 }
 
 /// What must be the same for all parts of the run that a record is in. What
