@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::commands::{folder_of, run_names};
-use super::names::nearest;
+use super::names::meant;
 use super::revision;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
@@ -238,18 +238,22 @@ impl<'a> Finder<'a> {
         command
     }
 
-    /// All records of the trial under a meter, however they ended, in their order.
-    fn all(&self, folder: &Path, meter: &Meter) -> Vec<Kept> {
+    /// All records of the trial, however they ended, in their order.
+    fn named(&self, folder: &Path) -> Vec<Kept> {
         // A damaged file of another trial is no reason to refuse this one.
         let records = RunDir::scan(folder).map(|found| found.records).unwrap_or_default();
-        let ours = records.into_iter().filter(|r| r.scenario == self.trial && r.mode == meter.mode);
+        let ours = records.into_iter().filter(|record| record.scenario == self.trial);
         ours.map(|record| (record, folder.to_path_buf())).collect()
+    }
+
+    /// Those of them under a meter.
+    fn all(&self, folder: &Path, meter: &Meter) -> Vec<Kept> {
+        self.named(folder).into_iter().filter(|(record, _)| record.mode == meter.mode).collect()
     }
 
     /// What was measured of the trial in a folder, the latest first.
     fn of_folder(&self, folder: &Path) -> Vec<Kept> {
-        let all = [&TIME, &COUNTS, &HEAP].map(|meter| self.all(folder, meter));
-        let mut all: Vec<Kept> = all.into_iter().flatten().collect();
+        let mut all = self.named(folder);
         all.retain(|(record, _)| record.status == Status::Ok && !record.facts.contains_key("steps_per_pair"));
         all.reverse();
         all
@@ -366,11 +370,12 @@ impl<'a> Finder<'a> {
         // "no run has" and "x has": the sentence ends the same way.
         let no = if whose.contains("no ") { "" } else { "no " };
         let error = Error::new(Kind::Usage, format!("{whose} {no}trial {}", self.trial));
-        match nearest(self.trial, names.iter().map(String::as_str)) {
-            Some(near) if near == self.trial => {
-                error.hint("it was not measured by itself there: `wallgrind show` says what became of it")
-            }
-            Some(near) => error.hint(format!("did you mean {near}?")),
+        if names.iter().any(|name| name == self.trial) {
+            return error
+                .hint("it was not measured by itself there: `wallgrind show` says what became of it");
+        }
+        match meant(self.trial, names.iter().map(String::as_str)) {
+            Some(meant) => error.hint(meant),
             None => error.hint("wallgrind show lists those of a run; --bench NAME measures a bench target's"),
         }
     }

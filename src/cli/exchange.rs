@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::commands::{folder_of, judge_faults, run_names};
-use super::names::nearest;
+use super::names::meant;
 use super::term::{print, say};
 use super::value;
+use super::whole::write_whole;
 use crate::error::{Error, Kind, Result};
 use crate::families;
 use crate::report;
@@ -145,8 +146,8 @@ pub fn annotate(out: &Path, trial: &str, run: Option<&str>, top: usize) -> Resul
     }
     let known = names.iter().any(|name| name == trial);
     let error = Error::new(Kind::Io, format!("no record of {trial} has functions in it"));
-    Err(match nearest(trial, names.iter().map(String::as_str)).filter(|_| !known) {
-        Some(near) => error.hint(format!("did you mean {near}?")),
+    Err(match meant(trial, names.iter().map(String::as_str)).filter(|_| !known) {
+        Some(meant) => error.hint(meant),
         None => error.hint(format!("count them first: cargo bench -- {trial} --exact --mode cachegrind")),
     })
 }
@@ -162,8 +163,7 @@ pub fn make_dir(dir: &Path) -> Result<()> {
 /// # Errors
 /// The file cannot be written; the error names it.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
-        .map_err(|error| Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error))
+    write_whole(path, text.as_bytes())
 }
 
 pub fn unreadable(path: &Path, error: std::io::Error) -> Error {

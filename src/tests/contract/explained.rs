@@ -181,6 +181,18 @@ fn refused() {
         .exits(101)
         .says("has no trial good::frist")
         .says("did you mean good::first?");
+    // A part of a name may be one of several.
+    for (part, names) in [("talk", "good::talk"), ("good", "good::first, good::second, good::talk")] {
+        wallgrind(&bench, &format!("explain {part} --program {program}"), &[])
+            .exits(101)
+            .says(&format!("did you mean {names}?"));
+    }
+    for command in ["explain", "annotate"] {
+        wallgrind(&bench, &format!("{command} good::first some_run"), &[])
+            .exits(101)
+            .says("unexpected argument 'some_run'")
+            .says("its run by '--run some_run'");
+    }
     wallgrind(&bench, "explain a --program ./none", &[])
         .exits(101)
         .says("there is no executable or baseline");
