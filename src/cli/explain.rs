@@ -3,13 +3,12 @@
 //!
 //! Neighbours: `commands` calls it; `evidence` finds and measures, `report` writes.
 
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::evidence::{Finder, Side};
 use super::formats::is_standard_output;
 use super::term::print;
+use super::whole::write_whole;
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Evidence};
 use crate::store::Baselines;
@@ -130,22 +129,5 @@ fn draw(trial: &str, before: Option<&Evidence>, after: &Evidence, path: &Path) -
     write_whole(path, &svg)?;
     // Standard output may hold JSON.
     super::term::say(&format!("flame graph: {}", path.display()));
-    Ok(())
-}
-
-/// Writes a file that is there whole or not at all. What is no file, such as a
-/// pipe or a terminal, is written to.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error)
-    };
-    if path.metadata().is_ok_and(|data| !data.is_file()) {
-        return std::fs::write(path, bytes).map_err(failed);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".unfinished-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
