@@ -144,7 +144,7 @@ fn dash(out: &Path) -> Result<(), String> {
     // Two texts have no room in one place, and a folder of files none on standard output.
     fails(&report(out, &["after", "--markdown", "-", "--html", "-"])?, &["name the same file", "hint: "])?;
     fails(&report(out, &["after", "--markdown", "a", "--html", "a"])?, &["name the same file"])?;
-    for format in ["criterion", "rustls-ci", "cloud-hypervisor"] {
+    for format in ["criterion", "rustls-ci"] {
         fails(&wallgrind(out, &["export", format, "after", "-"])?, &[format, "name a folder"])?;
     }
     same("nothing is called -", out.join("-").exists() || out.join("a").exists(), false)
