@@ -218,6 +218,11 @@ impl From<&Rate> for RateV1 {
 }
 
 impl RecordV1 {
+    /// The version that it says of itself.
+    pub(super) fn version(&self) -> &str {
+        &self.schema_version
+    }
+
     /// The record in memory, or what is wrong with this one.
     pub(super) fn into_record(self) -> Result<Record, String> {
         let status = match self.status {
