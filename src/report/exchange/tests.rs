@@ -106,6 +106,16 @@ fn a_table_is_read_back_cell_by_cell() {
 }
 
 #[test]
+fn texts_in_a_table_are_exact_also_where_they_begin_like_a_formula() {
+    for reason in ["=1+1", "+1", "-1 is not 2", "@x", "'quoted"] {
+        let text = csv(&[bare("a::x", "walltime", Status::Failed(reason.into()))]).expect("a table");
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let row = reader.records().next().expect("a row").expect("a row");
+        assert_eq!(&row[COLUMNS.iter().position(|c| *c == "reason").expect("a column")], reason);
+    }
+}
+
+#[test]
 fn a_junit_report_says_what_failed_and_what_was_ignored() {
     let mut run = run();
     run.push(timed("b::another"));
