@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::comparable::{BUILD, MACHINE, METER, UNKNOWN};
 use super::turns::Turns;
-use crate::store::Record;
+use crate::store::{Record, Shared};
 
 /// What all parts of a run have in common, and two runs need not.
 const SOURCE: [(&str, &str); 5] = [
@@ -43,7 +43,7 @@ struct Seen {
     suite: String,
     mode: String,
     in_turn: bool,
-    identity: BTreeMap<String, String>,
+    identity: Shared,
     facts: BTreeMap<String, String>,
 }
 

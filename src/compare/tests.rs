@@ -36,7 +36,7 @@ fn record(scenario: &str, mode: &str, metrics: Vec<Metric>) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 

@@ -42,7 +42,7 @@ fn bare(scenario: &str, mode: &str, status: Status) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 
