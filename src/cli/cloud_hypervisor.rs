@@ -27,6 +27,8 @@ pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
         say(&format!("left out: {}", left_out.join(", ")));
     }
     if made.results.is_empty() {
+        // What could not be read may have been all there was.
+        judge_faults(faults)?;
         return Err(Error::new(
             Kind::Format,
             format!("run {run} holds nothing that Cloud Hypervisor's benchmark has a name for"),

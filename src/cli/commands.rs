@@ -264,8 +264,11 @@ pub(super) fn judge_faults(faults: Vec<Error>) -> Result<()> {
     }
     match count {
         0 => Ok(()),
-        _ => Err(Error::new(Kind::Format, format!("{count} files of the run could not be read"))
-            .hint("remove them, or measure those trials again")),
+        _ => {
+            let files = if count == 1 { "1 file".into() } else { format!("{count} files") };
+            Err(Error::new(Kind::Format, format!("{files} of the run could not be read"))
+                .hint("the lines above say why, and the way out of each"))
+        }
     }
 }
 

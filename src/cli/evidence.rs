@@ -14,7 +14,7 @@ use super::revision;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
 use crate::report::{Evidence, Stacks};
-use crate::store::{Baselines, Record, RunDir, Status, digest};
+use crate::store::{Baselines, Found, Record, RunDir, Status, digest};
 
 /// The folder of what was measured here, beside the runs.
 const FOLDER: &str = ".explain";
@@ -23,6 +23,10 @@ const FOLDER: &str = ".explain";
 /// ours would make it another kind of run.
 const PASSED_ON: [&str; 8] =
     ["LOCK", "SCRATCH_DIR", "TIME", "SAMPLES", "TIMEOUT", "JOBS", "CPU", "CPU_FEATURES"];
+
+/// What names a build.
+pub(super) const BUILDS: &str =
+    "give the path of a bench executable (cargo bench --no-run prints them), or a baseline's name";
 
 /// Where a side comes from.
 pub(super) enum Side<'a> {
@@ -132,8 +136,10 @@ impl<'a> Finder<'a> {
             let program = match program() {
                 // What is known already is worth telling.
                 Err(error) if !found.is_empty() => {
-                    gaps.push(error.report());
-                    failed += 1;
+                    let lacks =
+                        [&TIME, &COUNTS, &HEAP].into_iter().filter(|meter| has(meter, &found).is_none());
+                    gaps.extend(lacks.map(|meter| format!("{}: {}", meter.title, error.in_one_line())));
+                    failed = gaps.len();
                     None
                 }
                 program => program?,
@@ -290,9 +296,14 @@ impl<'a> Finder<'a> {
             let folder = folder_of(&self.out, Some(name))?;
             let found = self.of_folder(&folder);
             if found.is_empty() {
-                let names: Vec<String> =
-                    RunDir::scan(&folder)?.records.into_iter().map(|record| record.scenario).collect();
-                return Err(self.no_such(&names, &format!("{name} has no measured")));
+                let Found { records, faults } = RunDir::scan(&folder)?;
+                let names: Vec<String> = records.into_iter().map(|record| record.scenario).collect();
+                let error = self.no_such(&names, &format!("{name} has no measured"));
+                // It may stand in a file that is damaged.
+                return Err(match faults.into_iter().next() {
+                    Some(fault) => error.source(fault),
+                    None => error,
+                });
             }
             return Ok(found);
         }
@@ -341,7 +352,7 @@ impl<'a> Finder<'a> {
                 Kind::Io,
                 format!("there is no executable or baseline {}", program.display()),
             )
-            .hint("give the path of a bench executable (cargo bench --no-run prints them), or a baseline's name"));
+            .hint(BUILDS));
         }
         let program = std::path::absolute(&program)
             .map_err(|e| Error::new(Kind::Io, format!("the path {}", program.display())).source(e))?;

@@ -31,7 +31,7 @@ pub fn meant<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Optio
         none if none.is_empty() => nearest(text, unique.iter().copied())?.to_string(),
         named => named,
     };
-    let more = if more > 0 { format!(" or one of {more} more") } else { String::new() };
+    let more = if more > 0 { format!(" or {more} more") } else { String::new() };
     Some(format!("did you mean {named}{more}?"))
 }
 
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!((meant("zzzz"), meant("")), (None, None));
         let many = (0..9).map(|i| format!("a::x{i}")).collect::<Vec<_>>();
         let many = super::meant("::x", many.iter().map(String::as_str));
-        assert_eq!(many, said("a::x0, a::x1, a::x2 or one of 6 more"));
+        assert_eq!(many, said("a::x0, a::x1, a::x2 or 6 more"));
     }
 
     #[test]

@@ -14,7 +14,8 @@ const SOURCE: [(&str, &str); 5] = [
     ("commit", "commit"),
     ("tree_dirty", "changes that are not committed"),
     ("package_version", "version of the package"),
-    ("wallgrind", "version of wallgrind"),
+    // Not called a version: that is the name of a dependency's, of which it is one as well.
+    ("wallgrind", "wallgrind"),
     ("dependencies", "dependencies"),
 ];
 
@@ -151,6 +152,19 @@ mod tests {
         assert_eq!(differences(&[("a", with(&same)), ("b", with(&other))]), expected);
         let unknown = [("commit", "unknown"), ("rustc", "unknown")];
         assert_eq!(differences(&[("a", with(&same)), ("b", with(&unknown))]), [""; 0]);
+    }
+
+    #[test]
+    fn one_record_does_not_differ_from_itself() {
+        // Whoever depends on wallgrind has it among the dependencies, too, with its source.
+        let stranger = [("wallgrind", "0.1.0"), ("dep.wallgrind", "0.1.0 (path)"), ("dep.version", "1")];
+        assert_eq!(differences(&[("a", with(&stranger)), ("b", with(&stranger))]), [""; 0]);
+        let newer = [("wallgrind", "0.2.0"), ("dep.wallgrind", "0.2.0 (path)")];
+        let expected = [
+            "version of wallgrind: 0.1.0 (path) in a; 0.2.0 (path) in b",
+            "wallgrind: 0.1.0 in a; 0.2.0 in b",
+        ];
+        assert_eq!(differences(&[("a", with(&stranger)), ("b", with(&newer))]), expected);
     }
 
     #[test]
