@@ -12,8 +12,8 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = peers::main() {
         return code;
     }
-    if std::env::args().any(|arg| arg == "--growth") {
-        return growth();
+    if let Some(code) = growth() {
+        return code;
     }
     wallgrind::main(|suite| {
         wallgrind::families::block::register(suite);
@@ -22,18 +22,23 @@ fn main() -> std::process::ExitCode {
     })
 }
 
-/// Prints the table of sizes.
-fn growth() -> std::process::ExitCode {
+/// Prints the table of sizes, if that was asked for.
+fn growth() -> Option<std::process::ExitCode> {
     use std::io::Write;
-    let table = wallgrind::families::block::Growth { rounds: 21 }.table();
-    match table.and_then(|table| Ok(write!(std::io::stdout(), "{table}")?)) {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let table = match wallgrind::families::block::Growth::asked(&args) {
+        Ok(growth) => growth?.table(),
+        Err(error) => Err(error),
+    };
+    Some(match table.and_then(|table| Ok(write!(std::io::stdout(), "{table}")?)) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to be told when this fails as well.
-            let _ = writeln!(std::io::stderr(), "Error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
             std::process::ExitCode::from(101)
         }
-    }
+    })
 }
 
 #[cfg(feature = "peers")]
@@ -45,7 +50,8 @@ mod peers {
 
     /// Compares, if that was asked for.
     pub fn main() -> Option<ExitCode> {
-        let args: Vec<String> = std::env::args().skip(1).collect();
+        let args: Vec<String> =
+            std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let comparison = match asked(&args) {
             Ok(comparison) => comparison?,
             Err(error) => {

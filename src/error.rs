@@ -69,6 +69,12 @@ impl Error {
         text
     }
 
+    /// Message, causes and hint on one line, for lists of what is wrong.
+    pub fn in_one_line(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!(" ({hint})"));
+        self.chain() + &hint.unwrap_or_default()
+    }
+
     /// The whole text: message, causes, and the hint on a line of its own.
     pub fn report(&self) -> String {
         let mut text = format!("error: {}", self.chain());

@@ -5,28 +5,30 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::commands::{folder_of, judge_faults};
+use super::baselines::records;
+use super::commands::judge_faults;
 use super::exchange::write;
+use super::formats::is_standard_output;
 use super::term::{print, say};
 use crate::error::{Error, Kind, Result};
 use crate::families::block::reference_names;
 use crate::report::exchange::cloud_hypervisor::{Revision, report};
-use crate::store::{Record, RunDir};
+use crate::store::Record;
 
-/// Writes a run as that report, into the file `to`.
+/// Writes a run as that report, into the file `to`, or to standard output.
 ///
 /// # Errors
 /// The run cannot be read or holds nothing that has a name there, or the file
 /// cannot be written.
 pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
-    let folder = folder_of(out, Some(run))?;
-    let found = RunDir::scan(&folder)?;
-    let (made, left_out) =
-        report(&found.records, &reference_names(), &revision(&found.records), &date(&found.records));
+    let (records, faults) = records(out, run)?;
+    let (made, left_out) = report(&records, &reference_names(), &revision(&records), &date(&records));
     if !left_out.is_empty() {
         say(&format!("left out: {}", left_out.join(", ")));
     }
     if made.results.is_empty() {
+        // What could not be read may have been all there was.
+        judge_faults(faults)?;
         return Err(Error::new(
             Kind::Format,
             format!("run {run} holds nothing that Cloud Hypervisor's benchmark has a name for"),
@@ -35,9 +37,13 @@ pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
     }
     let text = serde_json::to_string_pretty(&made)
         .map_err(|error| Error::new(Kind::Format, "the report cannot be written as JSON").source(error))?;
-    write(to, &(text + "\n"))?;
-    print(&format!("{} results in {}\n", made.results.len(), to.display()))?;
-    judge_faults(found.faults)
+    if is_standard_output(to) {
+        print(&(text + "\n"))?;
+    } else {
+        write(to, &(text + "\n"))?;
+        print(&format!("{} results in {}\n", made.results.len(), to.display()))?;
+    }
+    judge_faults(faults)
 }
 
 /// What git says of the commit that the records are of, if this is a clone of it.

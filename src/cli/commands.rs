@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -117,7 +118,7 @@ enum Command {
 pub fn command(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(argv) {
         Ok(cli) => cli,
-        Err(error) => return clap_exit(&error),
+        Err(error) => return clap_exit(&with_the_way(error)),
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -126,6 +127,18 @@ pub fn command(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(101)
         }
     }
+}
+
+/// Says how a run is named where a trial comes first: others take it as a
+/// word of its own.
+fn with_the_way(mut error: clap::Error) -> clap::Error {
+    let text = |kind| error.get(kind).map(|value| value.to_string()).unwrap_or_default();
+    let (word, usage) = (text(ContextKind::InvalidArg), text(ContextKind::Usage));
+    if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') && usage.ends_with("<TRIAL>") {
+        let tip = format!("one trial is named at a time, and its run by '--run {word}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Prints clap's error: help goes to standard output and is no failure.
@@ -251,8 +264,11 @@ pub(super) fn judge_faults(faults: Vec<Error>) -> Result<()> {
     }
     match count {
         0 => Ok(()),
-        _ => Err(Error::new(Kind::Format, format!("{count} files of the run could not be read"))
-            .hint("remove them, or measure those trials again")),
+        _ => {
+            let files = if count == 1 { "1 file".into() } else { format!("{count} files") };
+            Err(Error::new(Kind::Format, format!("{files} of the run could not be read"))
+                .hint("the lines above say why, and the way out of each"))
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::commands::{folder_of, run_names};
-use super::names::nearest;
+use super::names::meant;
 use super::revision;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
 use crate::report::{Evidence, Stacks};
-use crate::store::{Baselines, Record, RunDir, Status, digest};
+use crate::store::{Baselines, Found, Record, RunDir, Status, digest};
 
 /// The folder of what was measured here, beside the runs.
 const FOLDER: &str = ".explain";
@@ -23,6 +23,10 @@ const FOLDER: &str = ".explain";
 /// ours would make it another kind of run.
 const PASSED_ON: [&str; 8] =
     ["LOCK", "SCRATCH_DIR", "TIME", "SAMPLES", "TIMEOUT", "JOBS", "CPU", "CPU_FEATURES"];
+
+/// What names a build.
+pub(super) const BUILDS: &str =
+    "give the path of a bench executable (cargo bench --no-run prints them), or a baseline's name";
 
 /// Where a side comes from.
 pub(super) enum Side<'a> {
@@ -132,8 +136,10 @@ impl<'a> Finder<'a> {
             let program = match program() {
                 // What is known already is worth telling.
                 Err(error) if !found.is_empty() => {
-                    gaps.push(error.report());
-                    failed += 1;
+                    let lacks =
+                        [&TIME, &COUNTS, &HEAP].into_iter().filter(|meter| has(meter, &found).is_none());
+                    gaps.extend(lacks.map(|meter| format!("{}: {}", meter.title, error.in_one_line())));
+                    failed = gaps.len();
                     None
                 }
                 program => program?,
@@ -238,18 +244,22 @@ impl<'a> Finder<'a> {
         command
     }
 
-    /// All records of the trial under a meter, however they ended, in their order.
-    fn all(&self, folder: &Path, meter: &Meter) -> Vec<Kept> {
+    /// All records of the trial, however they ended, in their order.
+    fn named(&self, folder: &Path) -> Vec<Kept> {
         // A damaged file of another trial is no reason to refuse this one.
         let records = RunDir::scan(folder).map(|found| found.records).unwrap_or_default();
-        let ours = records.into_iter().filter(|r| r.scenario == self.trial && r.mode == meter.mode);
+        let ours = records.into_iter().filter(|record| record.scenario == self.trial);
         ours.map(|record| (record, folder.to_path_buf())).collect()
+    }
+
+    /// Those of them under a meter.
+    fn all(&self, folder: &Path, meter: &Meter) -> Vec<Kept> {
+        self.named(folder).into_iter().filter(|(record, _)| record.mode == meter.mode).collect()
     }
 
     /// What was measured of the trial in a folder, the latest first.
     fn of_folder(&self, folder: &Path) -> Vec<Kept> {
-        let all = [&TIME, &COUNTS, &HEAP].map(|meter| self.all(folder, meter));
-        let mut all: Vec<Kept> = all.into_iter().flatten().collect();
+        let mut all = self.named(folder);
         all.retain(|(record, _)| record.status == Status::Ok && !record.facts.contains_key("steps_per_pair"));
         all.reverse();
         all
@@ -286,9 +296,14 @@ impl<'a> Finder<'a> {
             let folder = folder_of(&self.out, Some(name))?;
             let found = self.of_folder(&folder);
             if found.is_empty() {
-                let names: Vec<String> =
-                    RunDir::scan(&folder)?.records.into_iter().map(|record| record.scenario).collect();
-                return Err(self.no_such(&names, &format!("{name} has no measured")));
+                let Found { records, faults } = RunDir::scan(&folder)?;
+                let names: Vec<String> = records.into_iter().map(|record| record.scenario).collect();
+                let error = self.no_such(&names, &format!("{name} has no measured"));
+                // It may stand in a file that is damaged.
+                return Err(match faults.into_iter().next() {
+                    Some(fault) => error.source(fault),
+                    None => error,
+                });
             }
             return Ok(found);
         }
@@ -337,7 +352,7 @@ impl<'a> Finder<'a> {
                 Kind::Io,
                 format!("there is no executable or baseline {}", program.display()),
             )
-            .hint("give the path of a bench executable (cargo bench --no-run prints them), or a baseline's name"));
+            .hint(BUILDS));
         }
         let program = std::path::absolute(&program)
             .map_err(|e| Error::new(Kind::Io, format!("the path {}", program.display())).source(e))?;
@@ -366,11 +381,12 @@ impl<'a> Finder<'a> {
         // "no run has" and "x has": the sentence ends the same way.
         let no = if whose.contains("no ") { "" } else { "no " };
         let error = Error::new(Kind::Usage, format!("{whose} {no}trial {}", self.trial));
-        match nearest(self.trial, names.iter().map(String::as_str)) {
-            Some(near) if near == self.trial => {
-                error.hint("it was not measured by itself there: `wallgrind show` says what became of it")
-            }
-            Some(near) => error.hint(format!("did you mean {near}?")),
+        if names.iter().any(|name| name == self.trial) {
+            return error
+                .hint("it was not measured by itself there: `wallgrind show` says what became of it");
+        }
+        match meant(self.trial, names.iter().map(String::as_str)) {
+            Some(meant) => error.hint(meant),
             None => error.hint("wallgrind show lists those of a run; --bench NAME measures a bench target's"),
         }
     }

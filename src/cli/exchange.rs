@@ -6,15 +6,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::baselines::records;
 use super::commands::{folder_of, judge_faults, run_names};
-use super::names::nearest;
+use super::names::meant;
 use super::term::{print, say};
 use super::value;
+use super::whole::write_whole;
 use crate::error::{Error, Kind, Result};
 use crate::families;
 use crate::report;
 use crate::report::exchange::{self, Import};
-use crate::store::{Record, RunDir, Status};
+use crate::store::{Baselines, Record, RunDir, Status};
 
 /// The files of rustls' own benchmark.
 const ICOUNTS: &str = "icounts.csv";
@@ -26,24 +28,29 @@ const WALLTIME: &str = "walltime.csv";
 /// # Errors
 /// The run cannot be read, or the folder cannot be written.
 pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
-    let folder = folder_of(out, Some(run))?;
-    let found = RunDir::scan(&folder)?;
-    let exported = exchange::export(&found.records);
-    make_dir(to)?;
+    let (records, faults) = records(out, run)?;
+    let exported = exchange::export(&records);
     let mut written = Vec::new();
     for (name, text) in
         [(ICOUNTS, &exported.icounts), (MEMORY, &exported.memory), (WALLTIME, &exported.walltime)]
     {
         if !text.is_empty() {
+            make_dir(to)?;
             write(&to.join(name), text)?;
             written.push(name);
         }
     }
-    let profiles = export_profiles(&folder, &exported.profiles, &to.join("callgrind"))?;
+    // A baseline has none, and a run may have its name.
+    let profiles = match Baselines::of(out).names().iter().any(|name| name == run) {
+        true => 0,
+        false => export_profiles(&folder_of(out, Some(run))?, &exported.profiles, &to.join("callgrind"))?,
+    };
     if !exported.left_out.is_empty() {
         say(&format!("left out, without numbers or a name there: {}", exported.left_out.join(", ")));
     }
     if written.is_empty() {
+        // What could not be read may have been all there was.
+        judge_faults(faults)?;
         return Err(Error::new(
             Kind::Format,
             format!("run {run} holds nothing that rustls' benchmark has a name for"),
@@ -51,7 +58,7 @@ pub fn export(out: &Path, run: &str, to: &Path) -> Result<()> {
         .hint("its trials are those under tls:: that the reference has, in any mode"));
     }
     print(&format!("{} and {} profiles in {}\n", written.join(", "), profiles, to.display()))?;
-    judge_faults(found.faults)
+    judge_faults(faults)
 }
 
 /// Writes the profiles that the run still has; gives how many. A run that was
@@ -145,8 +152,8 @@ pub fn annotate(out: &Path, trial: &str, run: Option<&str>, top: usize) -> Resul
     }
     let known = names.iter().any(|name| name == trial);
     let error = Error::new(Kind::Io, format!("no record of {trial} has functions in it"));
-    Err(match nearest(trial, names.iter().map(String::as_str)).filter(|_| !known) {
-        Some(near) => error.hint(format!("did you mean {near}?")),
+    Err(match meant(trial, names.iter().map(String::as_str)).filter(|_| !known) {
+        Some(meant) => error.hint(meant),
         None => error.hint(format!("count them first: cargo bench -- {trial} --exact --mode cachegrind")),
     })
 }
@@ -162,8 +169,7 @@ pub fn make_dir(dir: &Path) -> Result<()> {
 /// # Errors
 /// The file cannot be written; the error names it.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
-        .map_err(|error| Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error))
+    write_whole(path, text.as_bytes())
 }
 
 pub fn unreadable(path: &Path, error: std::io::Error) -> Error {

@@ -3,13 +3,13 @@
 //!
 //! Neighbours: `commands` calls it; `evidence` finds and measures, `report` writes.
 
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::evidence::{Finder, Side};
+use super::evidence::{BUILDS, Finder, Side};
 use super::formats::is_standard_output;
+use super::names::meant;
 use super::term::print;
+use super::whole::write_whole;
 use crate::error::{Error, Kind, Result};
 use crate::report::{self, Evidence};
 use crate::store::Baselines;
@@ -58,7 +58,12 @@ pub struct Explain {
 /// There is no such trial, run or executable; a part could not be measured
 /// (the others are printed); the flame graph cannot be drawn or written.
 pub fn explain(out: &Path, wanted: &Explain) -> Result<()> {
-    wanted.flamegraph.as_deref().map_or(Ok(()), check_folder)?;
+    if let Some(path) = &wanted.flamegraph {
+        report::can_draw()?;
+        check_folder(path)?;
+    }
+    // Before minutes are spent on building the other side.
+    let against = wanted.against.as_deref().map(|build| other_build(out, build)).transpose()?;
     let finder = Finder::new(out, &wanted.trial, !wanted.stored, wanted.again)?;
     let after = match (&wanted.run, &wanted.program, &wanted.bench) {
         (Some(run), ..) => finder.side(Side::Stored(run))?,
@@ -68,9 +73,9 @@ pub fn explain(out: &Path, wanted: &Explain) -> Result<()> {
         (None, None, None) if wanted.against.is_some() && !wanted.stored => finder.side(Side::Tree)?,
         (None, None, None) => finder.side(Side::Latest)?,
     };
-    let before = match (&wanted.baseline, &wanted.against) {
+    let before = match (&wanted.baseline, against) {
         (Some(name), _) => Some(finder.side(Side::Stored(name))?),
-        (None, Some(build)) => Some(finder.side(other_build(out, build))?),
+        (None, Some(build)) => Some(finder.side(build)?),
         (None, None) => None,
     };
     let explained = report::explain(&wanted.trial, before.as_ref(), &after, wanted.top);
@@ -89,18 +94,30 @@ pub fn explain(out: &Path, wanted: &Explain) -> Result<()> {
     }
     let failed = before.iter().chain([&after]).map(|side| side.failed).sum::<usize>();
     if failed > 0 {
-        return Err(Error::new(Kind::Missing, format!("{failed} parts of {} are not known", wanted.trial))
+        let parts = if failed == 1 { "1 part".into() } else { format!("{failed} parts") };
+        return Err(Error::new(Kind::Missing, format!("{parts} of {} could not be measured", wanted.trial))
             .hint("the last lines above say why; --stored takes what there is"));
     }
     Ok(())
 }
 
 /// The build of a baseline, or one by its path.
-fn other_build<'a>(out: &Path, build: &'a str) -> Side<'a> {
-    if Baselines::of(out).names().iter().any(|name| name == build) {
-        return Side::BuildOf(build);
+///
+/// # Errors
+/// There is neither.
+fn other_build<'a>(out: &Path, build: &'a str) -> Result<Side<'a>> {
+    let names = Baselines::of(out).names();
+    if names.iter().any(|name| name == build) {
+        return Ok(Side::BuildOf(build));
     }
-    Side::Program(PathBuf::from(build))
+    if Path::new(build).is_file() {
+        return Ok(Side::Program(PathBuf::from(build)));
+    }
+    let error = Error::new(Kind::Io, format!("there is no executable or baseline {build}"));
+    Err(match meant(build, names.iter().map(String::as_str)) {
+        Some(meant) => error.hint(meant),
+        None => error.hint(BUILDS),
+    })
 }
 
 fn unknown(wanted: &Explain, side: &Evidence) -> Error {
@@ -130,22 +147,5 @@ fn draw(trial: &str, before: Option<&Evidence>, after: &Evidence, path: &Path) -
     write_whole(path, &svg)?;
     // Standard output may hold JSON.
     super::term::say(&format!("flame graph: {}", path.display()));
-    Ok(())
-}
-
-/// Writes a file that is there whole or not at all. What is no file, such as a
-/// pipe or a terminal, is written to.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Error::new(Kind::Io, format!("{} cannot be written", path.display())).source(error)
-    };
-    if path.metadata().is_ok_and(|data| !data.is_file()) {
-        return std::fs::write(path, bytes).map_err(failed);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".unfinished-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }

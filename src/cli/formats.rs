@@ -33,7 +33,7 @@ pub const NAMES: [&str; 10] = [
 ];
 
 /// Those of them that are folders of files.
-const FOLDERS: [&str; 3] = ["criterion", "rustls-ci", "cloud-hypervisor"];
+const FOLDERS: [&str; 2] = ["criterion", "rustls-ci"];
 
 /// Whether a path means standard output.
 pub(super) fn is_standard_output(path: &Path) -> bool {

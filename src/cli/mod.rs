@@ -33,6 +33,7 @@ mod shell;
 mod stubs;
 mod term;
 mod value;
+mod whole;
 
 pub use args::Args;
 pub use commands::{clap_exit, command};

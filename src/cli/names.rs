@@ -1,6 +1,7 @@
 //! Near names, for what was typed and matches nothing.
 //!
-//! Neighbours: `value` and `resolve` (words, variables), `flow` (filters).
+//! Neighbours: `value` and `resolve` (words, variables), `flow` (filters), and
+//! the commands that take the name of one trial.
 
 use std::collections::BTreeSet;
 
@@ -18,6 +19,20 @@ const SUGGESTIONS: usize = 3;
 /// The candidate that is most like `text`, if one is near.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     near(text, candidates).into_iter().next()
+}
+
+/// The candidates that may have been meant, in words: those that contain
+/// `text`, else the nearest one; `None` where none does and none is near.
+pub fn meant<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    let unique: BTreeSet<&str> = candidates.collect();
+    let containing = || unique.iter().copied().filter(|name| !text.is_empty() && name.contains(text));
+    let more = containing().count().saturating_sub(SUGGESTIONS);
+    let named = match containing().take(SUGGESTIONS).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => nearest(text, unique.iter().copied())?.to_string(),
+        named => named,
+    };
+    let more = if more > 0 { format!(" or {more} more") } else { String::new() };
+    Some(format!("did you mean {named}{more}?"))
 }
 
 /// The near candidates, the nearest first, without doubles.
@@ -82,6 +97,19 @@ mod tests {
     fn say(filters: &[&str], exact: bool) -> Option<String> {
         let filters = filters.iter().map(|f| f.to_string()).collect();
         nothing_matches("tls", &Selection { filters, exact, ..Selection::default() }, &NAMES)
+    }
+
+    #[test]
+    fn what_contains_the_text_is_meant_before_what_is_near() {
+        let meant = |text: &str| meant(text, NAMES.into_iter());
+        let said = |names: &str| Some(format!("did you mean {names}?"));
+        assert_eq!(meant("tickets"), said("tls::tickets::ring"));
+        assert_eq!(meant("ring"), said("tls::full::ring, tls::tickets::ring"));
+        assert_eq!(meant("tls::ful::ring"), said("tls::full::ring"));
+        assert_eq!((meant("zzzz"), meant("")), (None, None));
+        let many = (0..9).map(|i| format!("a::x{i}")).collect::<Vec<_>>();
+        let many = super::meant("::x", many.iter().map(String::as_str));
+        assert_eq!(many, said("a::x0, a::x1, a::x2 or 6 more"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::term::print;
+use super::whole::write_whole;
 use crate::error::{Error, Kind, Result};
 use crate::scenario::ScenarioId;
 
@@ -75,8 +76,7 @@ pub fn stubs(wanted: &Stubs) -> Result<()> {
         let error = Error::new(Kind::Format, format!("the stubs of {name} are not those of the suite"));
         return Err(error.hint(format!("write them anew: {PIPE}")));
     }
-    let written = fs::write(&wanted.file, new);
-    written.map_err(|error| Error::new(Kind::Io, format!("{name} cannot be written")).source(error))
+    write_whole(&wanted.file, new.as_bytes())
 }
 
 fn standard_input() -> Result<String> {

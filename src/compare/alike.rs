@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::comparable::{BUILD, MACHINE, METER, UNKNOWN};
 use super::turns::Turns;
-use crate::store::Record;
+use crate::store::{Record, Shared};
 
 /// What all parts of a run have in common, and two runs need not.
 const SOURCE: [(&str, &str); 5] = [
     ("commit", "commit"),
     ("tree_dirty", "changes that are not committed"),
     ("package_version", "version of the package"),
-    ("wallgrind", "version of wallgrind"),
+    // Not called a version: that is the name of a dependency's, of which it is one as well.
+    ("wallgrind", "wallgrind"),
     ("dependencies", "dependencies"),
 ];
 
@@ -43,7 +44,7 @@ struct Seen {
     suite: String,
     mode: String,
     in_turn: bool,
-    identity: BTreeMap<String, String>,
+    identity: Shared,
     facts: BTreeMap<String, String>,
 }
 
@@ -94,10 +95,7 @@ fn list(folders: &BTreeSet<String>) -> String {
 /// The facts of the meter that hold for the whole run.
 fn meter(record: &Record) -> impl Iterator<Item = (String, String)> {
     let of_run = METER.iter().filter(|(key, _)| !OF_A_SCENARIO.contains(key));
-    of_run.filter_map(|(key, name)| {
-        let value = record.facts.get(*key).or_else(|| record.identity.get(*key))?;
-        Some(((*name).to_string(), value.clone()))
-    })
+    of_run.filter_map(|(key, name)| Some(((*name).to_string(), record.facts.get(*key)?.clone())))
 }
 
 /// What must be the same for all parts of the run that a record is in. What
@@ -154,6 +152,19 @@ mod tests {
         assert_eq!(differences(&[("a", with(&same)), ("b", with(&other))]), expected);
         let unknown = [("commit", "unknown"), ("rustc", "unknown")];
         assert_eq!(differences(&[("a", with(&same)), ("b", with(&unknown))]), [""; 0]);
+    }
+
+    #[test]
+    fn one_record_does_not_differ_from_itself() {
+        // Whoever depends on wallgrind has it among the dependencies, too, with its source.
+        let stranger = [("wallgrind", "0.1.0"), ("dep.wallgrind", "0.1.0 (path)"), ("dep.version", "1")];
+        assert_eq!(differences(&[("a", with(&stranger)), ("b", with(&stranger))]), [""; 0]);
+        let newer = [("wallgrind", "0.2.0"), ("dep.wallgrind", "0.2.0 (path)")];
+        let expected = [
+            "version of wallgrind: 0.1.0 (path) in a; 0.2.0 (path) in b",
+            "wallgrind: 0.1.0 in a; 0.2.0 in b",
+        ];
+        assert_eq!(differences(&[("a", with(&stranger)), ("b", with(&newer))]), expected);
     }
 
     #[test]

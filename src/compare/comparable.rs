@@ -3,6 +3,8 @@
 //!
 //! Neighbours: `settle` refuses what differs, or marks it when forced.
 
+use std::collections::BTreeSet;
+
 use crate::store::Record;
 
 /// How the two records came about.
@@ -15,7 +17,7 @@ pub enum Kinship {
 }
 
 /// What the machine does to a time, by key of the identity, and what it is called.
-pub(super) const MACHINE: [(&str, &str); 8] = [
+pub(super) const MACHINE: [(&str, &str); 9] = [
     ("cpu_model", "processor"),
     ("cpus_online_count", "number of processors"),
     ("machine_kind", "machine"),
@@ -24,6 +26,8 @@ pub(super) const MACHINE: [(&str, &str); 8] = [
     ("turbo", "turbo"),
     ("smt", "SMT"),
     ("glibc_tunables", "GLIBC_TUNABLES"),
+    // Where bodies had their files; whether one had any is not known.
+    ("scratch_file_system", "file system"),
 ];
 
 /// What the build does to any number.
@@ -45,14 +49,17 @@ pub(super) const BUILD: [(&str, &str); 11] = [
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// What the meter does, by key of the facts.
-pub(super) const METER: [(&str, &str); 8] = [
+pub(super) const METER: [(&str, &str); 10] = [
     ("method", "method"),
     ("seeds", "seeds"),
-    ("cache_sim", "simulated caches"),
+    ("i1_size_ways_line_bytes", "simulated caches (I1)"),
+    ("d1_size_ways_line_bytes", "simulated caches (D1)"),
+    ("ll_size_ways_line_bytes", "simulated caches (LL)"),
     ("clock", "clock"),
+    // Of times what was asked for, of counts what Valgrind shows: code takes other paths.
     ("cpu_features", "processor features"),
+    ("cpu_features_seen", "processor features"),
     ("file_system", "file system"),
-    ("scratch_file_system", "file system"),
     ("cpu_pinned", "pinning"),
 ];
 
@@ -75,6 +82,9 @@ pub fn differences(before: &Record, after: &Record, kinship: Kinship) -> Vec<Str
     if kinship == Kinship::Stored {
         all.extend(differing(&METER, |key| (before.facts.get(key), after.facts.get(key))));
     }
+    // The file system of a body's own files is that of all of them, mostly.
+    let mut said = BTreeSet::new();
+    all.retain(|difference| said.insert(difference.clone()));
     all
 }
 

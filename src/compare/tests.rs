@@ -36,7 +36,7 @@ fn record(scenario: &str, mode: &str, metrics: Vec<Metric>) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 
@@ -255,8 +255,9 @@ fn a_time_known_as_one_value_a_process_gets_no_verdict_and_fails_nothing() {
 
 #[test]
 fn another_machine_another_method_and_other_parameters_are_refused_unless_forced() {
-    let cases: [fn(&mut Record); 9] = [
+    let cases: [fn(&mut Record); 12] = [
         |r| drop(r.identity.insert("kernel".into(), "6.2".into())),
+        |r| drop(r.identity.insert("scratch_file_system".into(), "ext4".into())),
         |r| drop(r.identity.insert("governor".into(), "powersave".into())),
         |r| drop(r.identity.insert("rustc".into(), "rustc 1.99".into())),
         |r| drop(r.identity.insert("features".into(), "ring, aws-lc-rs".into())),
@@ -264,12 +265,15 @@ fn another_machine_another_method_and_other_parameters_are_refused_unless_forced
         |r| drop(r.identity.insert("profile_settings".into(), "00ff".into())),
         |r| drop(r.facts.insert("method".into(), "toggle".into())),
         |r| drop(r.facts.insert("file_system".into(), "ext4".into())),
+        |r| drop(r.facts.insert("cpu_features".into(), "valgrind".into())),
+        |r| drop(r.facts.insert("d1_size_ways_line_bytes".into(), "1,1,1".into())),
         |r| r.params.push(("size".into(), "2".into())),
     ];
     let mut before = timed("a", 10_000);
     let identity = [
         ("kernel", "6.1"),
         ("governor", "performance"),
+        ("scratch_file_system", "tmpfs"),
         ("rustc", "rustc 1.95"),
         ("features", "ring"),
         ("wallgrind_features", "ring"),
@@ -278,7 +282,13 @@ fn another_machine_another_method_and_other_parameters_are_refused_unless_forced
     for (key, value) in identity {
         before.identity.insert(key.into(), value.into());
     }
-    for (key, value) in [("method", "difference"), ("file_system", "tmpfs")] {
+    let facts = [
+        ("method", "difference"),
+        ("file_system", "tmpfs"),
+        ("cpu_features", "native"),
+        ("d1_size_ways_line_bytes", "2,2,2"),
+    ];
+    for (key, value) in facts {
         before.facts.insert(key.into(), value.into());
     }
     for change in cases {
@@ -293,6 +303,11 @@ fn another_machine_another_method_and_other_parameters_are_refused_unless_forced
         let forced = judge(&Rule { force: true, ..Rule::default() });
         assert_eq!((forced.verdict, forced.marks.len()), (Verdict::Slower, 1));
     }
+    // One difference is said once, wherever it was found.
+    let mut other = before.clone();
+    other.identity.insert("scratch_file_system".into(), "ext4".into());
+    other.facts.insert("file_system".into(), "ext4".into());
+    assert_eq!(differences(&before, &other, Kinship::Stored), ["file system: tmpfs before, ext4 after"]);
     // What the machine is does nothing to a count, and what one side does not know is no difference.
     let mut elsewhere = counted("a", 5);
     elsewhere.identity.insert("kernel".into(), "6.2".into());

@@ -23,7 +23,8 @@ pub struct Comparing {
     plan: Plan,
     label: String,
     kinship: Kinship,
-    /// Records of the other side; none for times that are measured in turn.
+    /// Records of the other side, those of a scenario side by side; none for
+    /// times that are measured in turn.
     before: Vec<Record>,
     /// Names that only the other side has.
     only_before: Vec<String>,
@@ -65,7 +66,11 @@ impl Comparing {
                 let store = Baselines::of(&plan.out);
                 let kept = kept(&store, name, suite)?;
                 let mut before = store.records(&kept)?;
-                before.retain(|record| record.mode == plan.mode.name() && is_selected(record, to_run));
+                let ours = names(to_run);
+                before.retain(|record| {
+                    record.mode == plan.mode.name() && ours.contains(record.scenario.as_str())
+                });
+                let before = by_scenario(before);
                 Ok(Waited::Done(Some(comparing(in_words(&kept), Kinship::Stored, before))))
             }
             Some(With::InTurn(what)) => {
@@ -75,12 +80,13 @@ impl Comparing {
                         .hint("--against takes a baseline, or a bench executable that wallgrind built, of this machine's kind")
                 };
                 let listed = trial::list(&other, &selection(plan)).map_err(refused)?;
-                let ours: BTreeSet<String> = to_run.iter().map(|s| s.id().to_string()).collect();
+                let ours = names(to_run);
                 let (both, theirs): (Vec<_>, Vec<_>) =
-                    listed.into_iter().partition(|name| ours.contains(name));
+                    listed.into_iter().partition(|name| ours.contains(name.as_str()));
                 let mut comparing = comparing(label, Kinship::InTurn, Vec::new());
                 comparing.only_before = missing_here(theirs, division);
                 if plan.mode == Mode::Walltime {
+                    let both: BTreeSet<String> = both.into_iter().collect();
                     let tests = tests(to_run, &both, division);
                     comparing.family = tests;
                     let cpus = match plan.walltime.cpu {
@@ -95,12 +101,13 @@ impl Comparing {
                         family: tests,
                         alive: Alive::default(),
                     };
-                    comparing.duel = Some((duel, both.into_iter().collect()));
+                    comparing.duel = Some((duel, both));
                     return Ok(Waited::Done(Some(comparing)));
                 }
                 Ok(match trial::count_other(&other, &both, &variables(plan), scratch, watch)? {
                     Waited::Done(before) => {
-                        comparing.before = before.into_iter().map(|record| with(record, &built)).collect();
+                        let before = before.into_iter().map(|record| with(record, &built)).collect();
+                        comparing.before = by_scenario(before);
                         Waited::Done(Some(comparing))
                     }
                     Waited::TimedOut => Waited::TimedOut,
@@ -121,7 +128,8 @@ impl Comparing {
             return None;
         }
         let rule = &self.plan.compare.rule;
-        let lines = judge_alone(&self.before, record, self.kinship, rule, self.family);
+        let before = of_scenario(&self.before, &record.scenario);
+        let lines = judge_alone(before, record, self.kinship, rule, self.family);
         report::failure(&lines, &self.label)
     }
 
@@ -227,14 +235,28 @@ fn missing_here(theirs: Vec<String>, division: Option<&Division>) -> Vec<String>
 }
 
 /// The tests of times that both builds have: each scenario and its parties, of all shards.
-fn tests(to_run: &[&'static Scenario], both: &[String], division: Option<&Division>) -> usize {
-    let in_both = to_run.iter().filter(|scenario| both.iter().any(|name| name == scenario.id().as_str()));
+fn tests(to_run: &[&'static Scenario], both: &BTreeSet<String>, division: Option<&Division>) -> usize {
+    let in_both = to_run.iter().filter(|scenario| both.contains(scenario.id().as_str()));
     let here = in_both.map(|scenario| 1 + scenario.party_names().len()).sum::<usize>().max(1);
     division.map_or(here, |division| division.tests.max(here))
 }
 
-fn is_selected(record: &Record, to_run: &[&'static Scenario]) -> bool {
-    to_run.iter().any(|scenario| scenario.id().as_str() == record.scenario)
+fn names(to_run: &[&'static Scenario]) -> BTreeSet<&'static str> {
+    to_run.iter().map(|scenario| scenario.id().as_str()).collect()
+}
+
+/// Records in the order of their scenarios, those of one in the order they had:
+/// after each trial its own are looked for.
+fn by_scenario(mut records: Vec<Record>) -> Vec<Record> {
+    records.sort_by(|a, b| a.scenario.cmp(&b.scenario));
+    records
+}
+
+/// The records of one scenario, of many in their order.
+fn of_scenario<'a>(records: &'a [Record], scenario: &str) -> &'a [Record] {
+    let from = records.partition_point(|record| record.scenario.as_str() < scenario);
+    let to = records.partition_point(|record| record.scenario.as_str() <= scenario);
+    &records[from..to]
 }
 
 /// The selection of a plan as arguments.
@@ -251,4 +273,43 @@ fn selection(plan: &Plan) -> Vec<OsString> {
 /// What was set for measuring, for the processes of both builds.
 fn variables(plan: &Plan) -> Vec<(String, OsString)> {
     plan.compare.settings.iter().map(|(name, value)| (name.clone(), OsString::from(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(scenario: &str, attempt: u32) -> Record {
+        Record {
+            run_id: "run".into(),
+            suite: "s".into(),
+            scenario: scenario.into(),
+            params: Vec::new(),
+            mode: "walltime".into(),
+            attempt,
+            status: Status::Ok,
+            started: "2026-01-01T00:00:00Z".into(),
+            elapsed_ns: 1,
+            metrics: Vec::new(),
+            histograms: Vec::new(),
+            throughput: Vec::new(),
+            facts: BTreeMap::new(),
+            notes: Vec::new(),
+            functions: Vec::new(),
+            identity: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_records_of_a_scenario_are_found_in_their_order() {
+        let all = [("b::x", 1), ("a", 2), ("c", 1), ("a", 1), ("b", 1), ("b::x", 2)];
+        let all = by_scenario(all.map(|(name, attempt)| record(name, attempt)).into());
+        let attempts = |name: &str| -> Vec<u32> {
+            let found = of_scenario(&all, name);
+            assert!(found.iter().all(|record| record.scenario == name), "{name}");
+            found.iter().map(|record| record.attempt).collect()
+        };
+        assert_eq!((attempts("a"), attempts("b"), attempts("b::x")), (vec![2, 1], vec![1], vec![1, 2]));
+        assert_eq!((attempts("c"), attempts("0"), attempts("d")), (vec![1], vec![], vec![]));
+    }
 }

@@ -141,6 +141,7 @@ fn gauge_series(taken: &Yield) -> Vec<Series> {
 
 fn facts(taken: &Yield, clock: &ClockFacts, settings: &plan::Walltime) -> BTreeMap<String, String> {
     let pinned = settings.cpu.map_or_else(|| "no".into(), |cpu| cpu.to_string());
+    let features = if settings.valgrind_features { "valgrind" } else { "native" };
     let usage = taken.usage;
     [
         ("method", "loops in this process".into()),
@@ -156,6 +157,7 @@ fn facts(taken: &Yield, clock: &ClockFacts, settings: &plan::Walltime) -> BTreeM
         ("batches_per_sample", taken.pace.batches.to_string()),
         ("bootstrap_seed", settings.seed.to_string()),
         ("cpu_pinned", pinned),
+        ("cpu_features", features.into()),
         ("cpu_last", usage.cpu.to_string()),
         ("cpu_migrations", taken.migrations.to_string()),
         ("cpu_migrations_outside_region", taken.migrations_between.to_string()),

@@ -25,7 +25,7 @@ mod verdicts_tests;
 pub use annotate::annotate;
 pub use determinism::{Determinism, determinism};
 pub use entries::{Against, Class, Entry, Sources, entries, totals};
-pub use explain::{Evidence, Explained, Stacks, explain, flame_graph};
+pub use explain::{Evidence, Explained, Stacks, can_draw, explain, flame_graph};
 pub use html::html;
 pub use markdown::{MOST as MOST_MARKDOWN, markdown};
 pub use model::{Figures, Further, Group, Row, Section, State, sections};

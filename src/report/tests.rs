@@ -26,7 +26,7 @@ fn record(mode: &str, scenario: &str, status: Status) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use tempfile::{Builder, NamedTempFile};
 use super::json::{from_json, to_json};
 use super::name::{file_stem, plain_name};
 use super::record::Record;
+use super::shared::Shared;
 use crate::error::{Error, Kind, Result};
 
 /// Start of the names of files that are still being written; readers pass them by.
@@ -96,9 +97,13 @@ impl RunDir {
     /// [`Kind::Io`] when the folder itself cannot be read.
     pub fn scan(path: &Path) -> Result<Found> {
         let mut found = Found::default();
+        let mut last = Shared::default();
         for file in record_files(path)? {
             match read_record(&file) {
-                Ok(record) => found.records.push(record),
+                Ok(mut record) => {
+                    record.identity.join(&mut last);
+                    found.records.push(record);
+                }
                 Err(fault) => found.faults.push(fault),
             }
         }

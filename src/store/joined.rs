@@ -11,20 +11,19 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, TempDir};
-
 use super::dir::{is_record_file, unreadable, unwritable};
 use super::name::plain_name;
 use crate::error::{Error, Kind, Result};
-use crate::sys;
+use crate::sys::{self, RunFolder};
 
 /// What the name of the folder begins with until it is whole: no run's does.
 const UNFINISHED: &str = ".unfinished-merge-";
 
-/// A run that is being joined. Dropping it removes what it has so far.
+/// A run that is being joined. Dropping it removes what it has so far; what a
+/// killed process has left is removed by the next one.
 #[derive(Debug)]
 pub struct Joined {
-    folder: TempDir,
+    folder: RunFolder,
     target: PathBuf,
 }
 
@@ -44,8 +43,7 @@ impl Joined {
             return Err(taken(&target));
         }
         fs::create_dir_all(out).map_err(|error| unwritable(out, error))?;
-        let folder =
-            Builder::new().prefix(UNFINISHED).tempdir_in(out).map_err(|error| unwritable(out, error))?;
+        let folder = RunFolder::make_in(out, UNFINISHED).map_err(|error| unwritable(out, error))?;
         Ok(Self { folder, target })
     }
 
@@ -122,13 +120,8 @@ impl Joined {
             sys::sync_file_system(&File::open(folder.path())?)
         };
         ready().map_err(|error| unwritable(&target, error))?;
-        // A folder with something in it is not replaced by this.
-        match fs::rename(folder.path(), &target) {
-            Ok(()) => {
-                // It has moved: there is nothing left to be removed.
-                let _ = folder.keep();
-                Ok(target)
-            }
+        match folder.keep_as(&target) {
+            Ok(()) => Ok(target),
             Err(_) if target.exists() => Err(taken(&target)),
             Err(error) => Err(unwritable(&target, error)),
         }
@@ -169,6 +162,25 @@ mod tests {
             (names(out.path()), names(&target)),
             (vec!["all".into()], vec!["a.json".into(), "below".into()])
         );
+    }
+
+    #[test]
+    fn what_a_killed_merge_has_left_goes_with_the_next_one() {
+        let out = tempfile::tempdir().expect("a folder");
+        let killed = Joined::begin(out.path(), "killed").expect("begun");
+        killed.put(Path::new("a.json"), b"1").expect("written");
+        let alive = names(out.path());
+        // As a killed process leaves it: the folder is there, and nobody holds its lock.
+        let left = out.path().join(format!("{UNFINISHED}killed00"));
+        fs::create_dir_all(left.join("below")).expect("a folder");
+        for entry in fs::read_dir(killed.folder.path()).expect("a folder").flatten() {
+            fs::copy(entry.path(), left.join(entry.file_name())).expect("copied");
+        }
+        let next = Joined::begin(out.path(), "next").expect("begun");
+        assert!(!left.exists(), "what was left is still there");
+        assert!(alive.iter().all(|name| out.path().join(name).exists()), "one that is in use has gone");
+        drop((killed, next));
+        assert_eq!(names(out.path()), [""; 0]);
     }
 
     #[test]

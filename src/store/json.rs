@@ -36,23 +36,26 @@ pub fn from_json(name: &str, text: &str) -> Result<Record> {
             .hint("delete the file, or measure that scenario again")
             .source(cause)
     };
-    let version: Version = serde_json::from_str(text).map_err(|e| corrupt(e.into()))?;
-    match major(&version.schema_version) {
+    // A record of our own form is read once; what is none may still say whose it is.
+    let (version, read) = match serde_json::from_str::<RecordV1>(text) {
+        Ok(record) => (record.version().to_string(), Ok(record)),
+        Err(error) => {
+            let version = serde_json::from_str::<Version>(text).map_err(|e| corrupt(e.into()))?;
+            (version.schema_version, Err(error))
+        }
+    };
+    match major(&version) {
         Some(1) => {}
         Some(newer) if newer > MAJOR => {
             return Err(Error::new(
                 Kind::Format,
-                format!(
-                    "{name} has schema {}, and this wallgrind reads up to {MAJOR}.x",
-                    version.schema_version
-                ),
+                format!("{name} has schema {version}, and this wallgrind reads up to {MAJOR}.x"),
             )
             .hint("read it with the wallgrind that wrote it, or a newer one"));
         }
-        _ => return Err(corrupt(format!("no such schema version: {:?}", version.schema_version).into())),
+        _ => return Err(corrupt(format!("no such schema version: {version:?}").into())),
     }
-    let record: RecordV1 = serde_json::from_str(text).map_err(|e| corrupt(e.into()))?;
-    record.into_record().map_err(|e| corrupt(e.into()))
+    read.map_err(|e| corrupt(e.into()))?.into_record().map_err(|e| corrupt(e.into()))
 }
 
 fn major(version: &str) -> Option<u64> {

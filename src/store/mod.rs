@@ -18,6 +18,7 @@ mod name;
 mod record;
 mod schema;
 mod shards;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -30,3 +31,4 @@ pub use json::{from_json, to_json};
 pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
 pub use shards::{MOST_SHARDS, SHARDS, ShardManifest};
+pub use shared::Shared;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::shared::Shared;
 use crate::samples::{Histogram, Series};
 use crate::stats::summarize;
 use crate::units::{Throughput, Unit};
@@ -108,5 +109,5 @@ pub struct Record {
     /// Instructions by function (symbol, count), largest first.
     pub functions: Vec<(String, u64)>,
     /// What the result depends on: commit, toolchain, machine; see `machine`.
-    pub identity: BTreeMap<String, String>,
+    pub identity: Shared,
 }

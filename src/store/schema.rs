@@ -132,7 +132,7 @@ impl From<&Record> for RecordV1 {
             facts: record.facts.clone(),
             notes: record.notes.clone(),
             functions: record.functions.clone(),
-            identity: record.identity.clone(),
+            identity: BTreeMap::clone(&record.identity),
         }
     }
 }
@@ -218,6 +218,11 @@ impl From<&Rate> for RateV1 {
 }
 
 impl RecordV1 {
+    /// The version that it says of itself.
+    pub(super) fn version(&self) -> &str {
+        &self.schema_version
+    }
+
     /// The record in memory, or what is wrong with this one.
     pub(super) fn into_record(self) -> Result<Record, String> {
         let status = match self.status {
@@ -236,19 +241,26 @@ impl RecordV1 {
             status,
             started: self.started,
             elapsed_ns: self.elapsed_ns,
-            metrics: self.metrics.into_iter().map(MetricV1::into_metric).collect::<Result<_, _>>()?,
+            metrics: fitted(self.metrics.into_iter().map(MetricV1::into_metric).collect::<Result<_, _>>()?),
             histograms: self
                 .histograms
                 .into_iter()
                 .map(HistogramV1::into_histogram)
                 .collect::<Result<_, _>>()?,
             throughput: self.throughput.iter().map(ThroughputV1::to_throughput).collect::<Result<_, _>>()?,
-            facts: self.facts,
+            // Made anew, its nodes are full: many thousand records are held at once.
+            facts: self.facts.into_iter().collect(),
             notes: self.notes,
             functions: self.functions,
-            identity: self.identity,
+            identity: self.identity.into(),
         })
     }
+}
+
+/// A list without the room that was taken in advance, before its length was known.
+fn fitted<T>(mut list: Vec<T>) -> Vec<T> {
+    list.shrink_to_fit();
+    list
 }
 
 /// The unit and the direction of a metric, in their words.
@@ -293,8 +305,8 @@ impl MetricV1 {
         if self.samples.iter().any(|(iterations, _)| *iterations == 0) {
             return Err(format!("metric {name} has a sample of 0 iterations"));
         }
-        let samples =
-            self.samples.into_iter().map(|(iterations, total)| Sample { iterations, total }).collect();
+        let samples = self.samples.into_iter().map(|(iterations, total)| Sample { iterations, total });
+        let samples = fitted(samples.collect());
         let series = Series { metric: name, party: self.party, unit, direction, samples };
         Ok(Metric { series, summary: self.summary.into() })
     }

@@ -52,7 +52,7 @@ pub(super) fn record(scenario: &str, attempt: u32) -> Record {
         facts: text(&[("clock_precision_ns", "10")]),
         notes: vec!["one note".into()],
         functions: vec![("main".into(), 12)],
-        identity: text(&[("kernel", "6.0")]),
+        identity: text(&[("kernel", "6.0")]).into(),
     }
 }
 

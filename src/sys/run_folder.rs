@@ -3,7 +3,8 @@
 //! And links to it, which go away in the same way.
 //!
 //! Neighbours: `trial` makes one for a run, with the files of bodies in it, and
-//! `measure::valgrind` puts those of measured children there; `lock` is the lock.
+//! `measure::valgrind` puts those of measured children there; `store` makes one
+//! of which a run becomes; `lock` is the lock.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -33,6 +34,8 @@ const REMOVALS: usize = 5;
 #[derive(Debug)]
 pub struct RunFolder {
     dir: TempDir,
+    /// It has become something that stays, elsewhere.
+    moved: bool,
     /// `None` on a file system without locks; nobody sweeps there either.
     _held: Option<Held>,
 }
@@ -48,11 +51,11 @@ impl RunFolder {
         for _ in 0..TRIES {
             let dir = tempfile::Builder::new().prefix(prefix).rand_bytes(RANDOM).tempdir_in(parent)?;
             match lock(dir.path()) {
-                Ok(Some(held)) => taken = Ok(Self { dir, _held: Some(held) }),
+                Ok(Some(held)) => taken = Ok(Self { dir, moved: false, _held: Some(held) }),
                 // Somebody swept it between its making and its locking.
                 Ok(None) => continue,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(_) => taken = Ok(Self { dir, _held: None }),
+                Err(_) => taken = Ok(Self { dir, moved: false, _held: None }),
             }
             break;
         }
@@ -65,6 +68,20 @@ impl RunFolder {
     /// The folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Gives it the name `target`, under which it stays. A folder with
+    /// something in it is not replaced.
+    ///
+    /// # Errors
+    /// It cannot be renamed; then it goes away.
+    pub fn keep_as(mut self, target: &Path) -> io::Result<()> {
+        fs::rename(self.dir.path(), target)?;
+        self.moved = true;
+        self.dir.disable_cleanup(true);
+        // In this order: without a lock nobody would sweep it if this process were killed here.
+        let _ = fs::remove_file(target.join(LOCK));
+        Ok(())
     }
 }
 
@@ -103,6 +120,9 @@ pub fn is_run_folder(folder: &Path, prefix: &str) -> bool {
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
+        if self.moved {
+            return;
+        }
         // A thread of a body may be writing still; what cannot be removed is
         // swept by a later run.
         for _ in 0..REMOVALS {
@@ -243,6 +263,20 @@ mod tests {
         File::open(&unlocked).and_then(|folder| folder.set_modified(long_ago)).expect("its time");
         make(parent.path());
         assert!(!unlocked.exists());
+    }
+
+    #[test]
+    fn one_that_is_kept_stays_and_has_no_lock() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (made, target) = (make(parent.path()), parent.path().join("kept"));
+        fs::write(made.path().join("file"), "x").expect("written");
+        let path = made.path().to_path_buf();
+        made.keep_as(&target).expect("kept");
+        assert!(!path.exists() && target.join("file").is_file() && !target.join(LOCK).exists());
+        let late = make(parent.path());
+        let path = late.path().to_path_buf();
+        late.keep_as(&target).expect_err("there is something already");
+        assert!(!path.exists() && target.join("file").is_file());
     }
 
     #[test]

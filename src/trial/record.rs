@@ -78,7 +78,7 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
         facts: scenario.variables().into_iter().map(variable).chain(shard(plan)).collect(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: identity.facts.clone(),
+        identity: identity.facts.clone().into(),
     }
 }
 

@@ -56,6 +56,27 @@ pub struct Growth {
 type Column = [f64; ROWS.len()];
 
 impl Growth {
+    /// What the arguments of a bench target, without the program's name, ask
+    /// for; `None` where it is no such table.
+    ///
+    /// # Errors
+    /// Another argument stands beside `--growth`, and would mean nothing.
+    pub fn asked(args: &[String]) -> Result<Option<Self>> {
+        if !args.iter().any(|arg| arg == "--growth") {
+            return Ok(None);
+        }
+        // Cargo adds `--bench`.
+        let is_other = |arg: &&String| !["--growth", "--bench"].contains(&arg.as_str());
+        let others: Vec<&str> = args.iter().filter(is_other).map(String::as_str).collect();
+        ensure!(
+            others.is_empty(),
+            "--growth makes one table of all its sizes, and {} cannot be used with it\n  \
+             hint: give --growth alone; the folder is that of TMPDIR",
+            others.join(" ")
+        );
+        Ok(Some(Self { rounds: 21 }))
+    }
+
     /// Measures, and gives the table.
     ///
     /// # Errors
@@ -185,6 +206,17 @@ fn random_reads(image: &Image, size: u64, threads: usize) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_beside_growth_is_refused() {
+        let of = |line: &str| Growth::asked(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(of("--bench zlib --shard 1/2").expect("valid").is_none(), "no table is wanted");
+        assert!(of("--growth --bench").expect("valid").is_some());
+        for other in ["--shard 1/2", "--list", "--subject all", "zlib"] {
+            let said = of(&format!("--bench --growth {other}")).expect_err("refused").to_string();
+            assert!(said.contains(&format!("{other} cannot be used with it\n  hint: ")), "{said}");
+        }
+    }
 
     #[test]
     fn a_round_gives_a_number_for_each_size_and_row() {

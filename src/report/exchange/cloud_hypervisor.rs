@@ -169,7 +169,7 @@ mod tests {
             facts: BTreeMap::new(),
             notes: Vec::new(),
             functions: Vec::new(),
-            identity: BTreeMap::new(),
+            identity: Default::default(),
         }
     }
 

@@ -32,7 +32,9 @@ pub const COLUMNS: [&str; 21] = [
     "outliers",
 ];
 
-/// The table. A trial without numbers has one line, with its reason.
+/// The table. A trial without numbers has one line, with its reason. Texts
+/// are as they are in the records, also where a spreadsheet would take one for
+/// a formula: programs join tables by them.
 ///
 /// # Errors
 /// [`Kind::Format`], which does not come about: the text is made in memory.

@@ -205,6 +205,6 @@ fn base(suite: &str, run_id: &str, started: &str) -> Record {
             "imported from github-action-benchmark: one value a trial, without its samples".to_string(),
         ],
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }

@@ -171,7 +171,7 @@ fn empty(
             "imported from rustls' own benchmark, whose regions and build differ from ours".to_string(),
         ],
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 

@@ -42,7 +42,7 @@ fn bare(scenario: &str, mode: &str, status: Status) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 
@@ -103,6 +103,16 @@ fn a_table_is_read_back_cell_by_cell() {
         ["scenario", "status", "reason", "median"].map(|c| cell(5, c)),
         [HOSTILE, "failed", HOSTILE, ""]
     );
+}
+
+#[test]
+fn texts_in_a_table_are_exact_also_where_they_begin_like_a_formula() {
+    for reason in ["=1+1", "+1", "-1 is not 2", "@x", "'quoted"] {
+        let text = csv(&[bare("a::x", "walltime", Status::Failed(reason.into()))]).expect("a table");
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let row = reader.records().next().expect("a row").expect("a row");
+        assert_eq!(&row[COLUMNS.iter().position(|c| *c == "reason").expect("a column")], reason);
+    }
 }
 
 #[test]

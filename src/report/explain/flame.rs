@@ -74,6 +74,17 @@ fn draw(trial: &str, before: Option<&str>, lines: &[String], iterations: u64) ->
 
 #[cfg(not(feature = "flamegraph"))]
 fn draw(_: &str, _: Option<&str>, _: &[String], _: u64) -> Result<Vec<u8>> {
+    can_draw().map(|()| Vec::new())
+}
+
+/// Whether this executable draws flame graphs: to be asked before anything is measured for one.
+///
+/// # Errors
+/// It was built without.
+pub fn can_draw() -> Result<()> {
+    if cfg!(feature = "flamegraph") {
+        return Ok(());
+    }
     Err(Error::new(Kind::Missing, "this wallgrind was built without flame graphs").hint(
         "build it with --features flamegraph, or draw the .folded files of the run with another program",
     ))

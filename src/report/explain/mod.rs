@@ -10,5 +10,5 @@ mod tests;
 mod text;
 
 pub use evidence::{Evidence, Stacks};
-pub use flame::flame_graph;
+pub use flame::{can_draw, flame_graph};
 pub use parts::{Explained, explain};

@@ -212,28 +212,43 @@ fn heap(sides: &Sides<'_>) -> Vec<Row> {
     .collect()
 }
 
+/// What is to be said of one side.
+fn notes_of(side: &Evidence) -> Vec<String> {
+    let mut notes = side.sources();
+    let tree = |record: &Record| {
+        Some((record.identity.get("commit")?.clone(), record.identity.get("tree_dirty").cloned()))
+    };
+    let mut trees: Vec<_> = side.records().filter_map(tree).collect();
+    trees.dedup();
+    if trees.len() > 1 {
+        notes.push("the parts are of different commits, or of one with and without changes".into());
+    }
+    let is_debug = |record: &Record| record.identity.get("debug_assertions").is_some_and(|on| on == "yes");
+    if side.records().any(is_debug) {
+        notes.push("built with debug assertions: this is not the code that is shipped".into());
+    }
+    let mut said: Vec<&String> = side.records().flat_map(|record| &record.notes).collect();
+    said.dedup();
+    notes.extend(said.into_iter().cloned());
+    notes.extend(side.gaps.iter().map(|gap| format!("not known: {gap}")));
+    notes
+}
+
+/// What is to be said; what holds for both sides once.
 fn notes(sides: &Sides<'_>) -> Vec<String> {
+    let after = notes_of(sides.after);
+    let before = sides.before.map(notes_of).unwrap_or_default();
     let mut notes = Vec::new();
-    for side in sides.both() {
-        notes.extend(side.sources().into_iter().map(|source| format!("{}: {source}", side.label)));
-        let commit = |record: &Record| record.identity.get("commit").cloned();
-        let mut commits: Vec<_> = side.records().filter_map(commit).collect();
-        commits.dedup();
-        if commits.len() > 1 {
-            notes.push(format!("{}: the parts are of different commits", side.label));
-        }
-        let is_debug =
-            |record: &Record| record.identity.get("debug_assertions").is_some_and(|on| on == "yes");
-        if side.records().any(is_debug) {
-            notes.push(format!(
-                "{}: built with debug assertions: this is not the code that is shipped",
-                side.label
-            ));
-        }
-        let mut said: Vec<&String> = side.records().flat_map(|record| &record.notes).collect();
-        said.dedup();
-        notes.extend(said.into_iter().map(|note| format!("{}: {note}", side.label)));
-        notes.extend(side.gaps.iter().map(|gap| format!("{}: not known: {gap}", side.label)));
+    let label = |side: Option<&Evidence>| side.map(|side| side.label.clone()).unwrap_or_default();
+    for note in &before {
+        let whose = if after.contains(note) { "both".into() } else { label(sides.before) };
+        notes.push(format!("{whose}: {note}"));
+    }
+    let alone = after.iter().filter(|note| !before.contains(note));
+    notes.extend(alone.map(|note| format!("{}: {note}", label(Some(sides.after)))));
+    let same = |side: &Evidence| side.sources();
+    if sides.before.is_some_and(|before| !same(before).is_empty() && same(before) == same(sides.after)) {
+        notes.push("both sides are the same records, of one build: there is nothing between them".into());
     }
     if sides.before.is_some() {
         notes.push(

@@ -45,6 +45,31 @@ fn build(label: &str, g: u64) -> Evidence {
     }
 }
 
+#[test]
+fn what_holds_for_both_sides_is_said_once() {
+    let text = explain("a::x", Some(&build("old", 50)), &build("new", 60), 2).text();
+    assert!(text.contains("both: not known: heap use: valgrind is not there\n"), "{text}");
+    assert_eq!(text.matches("valgrind is not there").count(), 1, "{text}");
+    assert!(text.contains("both sides are the same records"), "{text}");
+    let mut other = build("new", 60);
+    other.gaps = vec!["heap use: it took too long".into()];
+    other.counts.iter_mut().for_each(|counts| {
+        counts.run_id = "another".into();
+        counts.identity.insert("tree_dirty".into(), "yes".into());
+        counts.identity.insert("commit".into(), "c0ffee".into());
+    });
+    other.time.iter_mut().for_each(|time| drop(time.identity.insert("commit".into(), "c0ffee".into())));
+    let text = explain("a::x", Some(&build("old", 50)), &other, 2).text();
+    for line in [
+        "old: not known: heap use: valgrind is not there",
+        "new: not known: heap use: it took too long",
+        "new: the parts are of different commits, or of one with and without changes",
+    ] {
+        assert!(text.contains(&format!("{line}\n")), "no {line:?} in {text}");
+    }
+    assert!(!text.contains("both sides are"), "{text}");
+}
+
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }

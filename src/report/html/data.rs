@@ -1,4 +1,4 @@
-//! What lies behind the rows as text: a line of JSON for each, and before them
+//! What lies behind the rows as text: a line of JSON for each, and behind them
 //! one with the parts that many rows share. That is what keeps a page of many
 //! thousand rows at a size that a browser opens.
 //!
@@ -20,7 +20,8 @@ const SHORT: usize = 8;
 /// The lines of a page, as they come.
 #[derive(Debug, Default)]
 pub struct Data {
-    lines: String,
+    /// The page up to here.
+    page: String,
     /// Parts that were there once.
     seen: HashSet<u64>,
     /// Parts that were there again, with their places in the list.
@@ -30,6 +31,12 @@ pub struct Data {
 }
 
 impl Data {
+    /// Lines that are to follow on this text. They are written to its end at
+    /// once: of many thousand rows there is no second copy.
+    pub fn after(page: String) -> Self {
+        Self { page, ..Self::default() }
+    }
+
     /// Adds the line of a row; `identity` is the table that it shares with others.
     pub fn add(&mut self, detail: &Detail, identity: Option<Table>) {
         let next = self.tables.len();
@@ -38,17 +45,19 @@ impl Data {
         let tables: Vec<String> = detail.tables.iter().map(|table| self.table(table)).collect();
         let notes: Vec<String> = detail.notes.iter().map(|note| self.part(json(note))).collect();
         let all = [list(&notes), list(&plots), list(&tables), json(&identity)];
-        self.lines.push_str(&list(&all));
-        self.lines.push('\n');
+        self.page.push_str(&list(&all));
+        self.page.push('\n');
     }
 
-    /// All of it.
-    pub fn text(mut self) -> String {
+    /// All of it, with what is shared on the last line.
+    pub fn page(mut self) -> String {
         let mut tables: Vec<(usize, Table)> =
             std::mem::take(&mut self.tables).into_iter().map(|(table, at)| (at, table)).collect();
         tables.sort_by_key(|(at, _)| *at);
         let tables: Vec<String> = tables.iter().map(|(_, table)| self.table(table)).collect();
-        format!("{}\n{}", list(&[list(&self.parts), list(&tables)]), self.lines)
+        self.page.push_str(&list(&[list(&self.parts), list(&tables)]));
+        self.page.push('\n');
+        self.page
     }
 
     /// Title, words, both axes, layers, note. Words that are those of the plot

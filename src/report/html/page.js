@@ -4,7 +4,7 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const lines = byId("data").textContent.trim().split("\n");
-  const [parts, shared] = JSON.parse(lines[0]);
+  const [parts, shared] = JSON.parse(lines.at(-1));
   // What was there before stands as its number.
   const part = (value) => (typeof value === "number" ? parts[value] : value);
   const body = byId("rows");
@@ -74,7 +74,7 @@
   }
 
   function detail(row) {
-    const [notes, plots, tables, identity] = JSON.parse(lines[row.at + 1]);
+    const [notes, plots, tables, identity] = JSON.parse(lines[row.at]);
     // Words that are left out are those of the plot before.
     plots.forEach((data, i) => { if (!data[1] && i) data[1] = plots[i - 1][1]; });
     const inside = [];

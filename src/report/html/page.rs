@@ -32,9 +32,9 @@ pub fn html(sources: &Sources<'_>, entries: &[Entry<'_>]) -> String {
     let mut page = head(sources);
     page.push_str(&summary(sources, entries));
     page.push_str(&controls(entries));
-    page.push_str(&table(entries, compares, points));
+    table(entries, compares, points, &mut page);
     page.push_str("<script type=\"application/json\" id=\"data\">\n");
-    page.push_str(&data(sources, entries, points));
+    let mut page = data(sources, entries, points, page);
     let _ = write!(page, "</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     page
 }
@@ -129,8 +129,8 @@ fn controls(entries: &[Entry<'_>]) -> String {
     html
 }
 
-fn table(entries: &[Entry<'_>], compares: bool, points: usize) -> String {
-    let mut html = String::from(
+fn table(entries: &[Entry<'_>], compares: bool, points: usize, html: &mut String) {
+    html.push_str(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Trials\">\n<table id=\"table\">\n\
          <caption>One row a trial; its name opens plots and all numbers</caption>\n<thead><tr>",
     );
@@ -154,16 +154,15 @@ fn table(entries: &[Entry<'_>], compares: bool, points: usize) -> String {
         html,
         "<p class=\"script\"><button type=\"button\" id=\"more\" data-step=\"{SHOWN}\" hidden>Show more</button></p>\n</main>"
     );
-    html
 }
 
-/// A line of JSON for each row, in their order.
-fn data(sources: &Sources<'_>, entries: &[Entry<'_>], points: usize) -> String {
+/// The page with a line of JSON for each row, in their order.
+fn data(sources: &Sources<'_>, entries: &[Entry<'_>], points: usize, page: String) -> String {
     let margin = sources.against.map_or_else(|| Rule::default().margin, |against| against.rule.margin);
-    let mut data = Data::default();
+    let mut data = Data::after(page);
     for entry in entries {
         let identity = identity(entry);
         data.add(&detail(entry, margin, points), (!identity.rows.is_empty()).then_some(identity));
     }
-    data.text()
+    data.page()
 }

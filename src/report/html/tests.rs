@@ -34,7 +34,7 @@ pub(in crate::report) fn record(scenario: &str, ns: &[u64]) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::new(),
+        identity: Default::default(),
     }
 }
 
@@ -73,13 +73,14 @@ fn what_rows_share_is_there_once() {
     let data = page.split("id=\"data\">\n").nth(1).expect("data");
     let lines: Vec<serde_json::Value> =
         data.lines().take(4).map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
-    assert_eq!(lines[0][1].as_array().map(Vec::len), Some(2), "two tables of identities");
-    assert_eq!([1, 2, 3].map(|i| lines[i][3].as_u64().expect("a number")), [0, 0, 1]);
+    // The last line is what they share.
+    assert_eq!(lines[3][1].as_array().map(Vec::len), Some(2), "two tables of identities");
+    assert_eq!([0, 1, 2].map(|i| lines[i][3].as_u64().expect("a number")), [0, 0, 1]);
     // The titles of the table of metrics: written out in the first row, then in the shared list.
     let titles = |i: usize| &lines[i][2][0][1];
-    assert!(titles(1).is_array() && titles(2).is_u64() && titles(2) == titles(3), "{}", lines[2]);
-    let at = titles(2).as_u64().expect("a number") as usize;
-    assert_eq!(&lines[0][0][at], titles(1));
+    assert!(titles(0).is_array() && titles(1).is_u64() && titles(1) == titles(2), "{}", lines[1]);
+    let at = titles(1).as_u64().expect("a number") as usize;
+    assert_eq!(&lines[3][0][at], titles(0));
 }
 
 #[test]

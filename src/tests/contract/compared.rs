@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use wallgrind::compare::Turns;
-use wallgrind::store::{Baselines, Status};
+use wallgrind::store::{Baselines, RunDir, Status};
 
 use crate::bench::{Bench, Ran, statuses};
 use crate::fixture::{HOLD, NOPS, PLANTED};
@@ -21,6 +21,8 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
                 a_baseline_is_kept_compared_with_and_deleted,
             ),
             ("a_name_that_is_not_known_has_near_ones", false, a_name_that_is_not_known_has_near_ones),
+            ("times_under_other_conditions_are_not_compared", false, times_under_other_conditions),
+            ("counts_under_other_conditions_are_not_compared", true, counts_under_other_conditions),
             (
                 "one_more_instruction_than_in_the_baseline_fails_the_trial",
                 true,
@@ -108,6 +110,52 @@ fn a_baseline_is_kept_compared_with_and_deleted() {
     let deleted = command(&bench, "baselines delete main").exits(0).out;
     assert!(deleted.contains("bytes freed"), "{deleted}");
     bench.run("good --bench --baseline main").exits(101).says("there is no baseline main");
+}
+
+/// What a comparison says of two runs, without line breaks.
+fn said_of(bench: &Bench, before: &str, after: &str) -> String {
+    let said = command(bench, &format!("compare {before} {after} --no-fail")).exits(0).out;
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn times_under_other_conditions() {
+    let bench = Bench::new();
+    let run = |id: &str, flags: &str| {
+        bench.run(&format!("good::first --bench --run-id {id} {flags}")).exits(0);
+        RunDir::read(&bench.out().join(id)).expect("a run").remove(0).identity
+    };
+    let here = run("plain", "");
+    run("capped", "--cpu-features valgrind");
+    let said = said_of(&bench, "plain", "capped");
+    assert!(said.contains("not comparable: processor features: native before, valgrind after"), "{said}");
+    let folder = std::path::Path::new("/dev/shm");
+    if folder.is_dir() && here["scratch_file_system"] != "tmpfs" {
+        run("elsewhere", "--scratch-dir /dev/shm");
+        let said = said_of(&bench, "plain", "elsewhere");
+        let expected = format!("file system: {} before, tmpfs after", here["scratch_file_system"]);
+        assert!(said.contains(&expected), "no {expected:?} in {said}");
+    }
+}
+
+fn counts_under_other_conditions() {
+    let bench = Bench::new();
+    for (id, caches) in
+        [("large", "32768,8,64:32768,8,64:8388608,16,64"), ("small", "32768,8,64:16384,8,64:8388608,16,64")]
+    {
+        let argv = format!("good::first --bench --mode cachegrind --cache-sim={caches} --run-id {id}");
+        bench.run(&argv).exits(0);
+    }
+    let said = said_of(&bench, "large", "small");
+    let expected = "simulated caches (D1): 32768,8,64 before, 16384,8,64 after";
+    assert!(said.contains(&format!("not comparable: {expected}")), "{said}");
+    // Another processor, on which code takes other paths.
+    let other = RunDir::open(&bench.out(), "other").expect("a run");
+    for mut record in RunDir::read(&bench.out().join("large")).expect("a run") {
+        assert!(record.facts.insert("cpu_features_seen".into(), "none".into()).is_some());
+        other.write(&record).expect("written");
+    }
+    let said = said_of(&bench, "large", "other");
+    assert!(said.contains("not comparable: processor features: "), "{said}");
 }
 
 fn a_name_that_is_not_known_has_near_ones() {

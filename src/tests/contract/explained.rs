@@ -148,7 +148,7 @@ fn without_valgrind() {
     let argv = format!("explain good::first --program {}", program());
     let nowhere = bench.out().display().to_string();
     let env = [("PATH", nowhere.as_str())];
-    let ran = wallgrind(&bench, &argv, &env).exits(101).says("2 parts of good::first are not known");
+    let ran = wallgrind(&bench, &argv, &env).exits(101).says("2 parts of good::first could not be measured");
     let ran = ran.has_line("wall time, ns");
     assert_eq!(ran.out.matches("not known: ").count(), 2, "{}", ran.out);
     assert!(ran.out.contains("valgrind is not on the PATH: install it"), "{}", ran.out);
@@ -181,6 +181,18 @@ fn refused() {
         .exits(101)
         .says("has no trial good::frist")
         .says("did you mean good::first?");
+    // A part of a name may be one of several.
+    for (part, names) in [("talk", "good::talk"), ("good", "good::first, good::second, good::talk")] {
+        wallgrind(&bench, &format!("explain {part} --program {program}"), &[])
+            .exits(101)
+            .says(&format!("did you mean {names}?"));
+    }
+    for command in ["explain", "annotate"] {
+        wallgrind(&bench, &format!("{command} good::first some_run"), &[])
+            .exits(101)
+            .says("unexpected argument 'some_run'")
+            .says("its run by '--run some_run'");
+    }
     wallgrind(&bench, "explain a --program ./none", &[])
         .exits(101)
         .says("there is no executable or baseline");
@@ -191,6 +203,10 @@ fn refused() {
     wallgrind(&bench, &format!("explain a --against {program} --baseline b"), &[])
         .exits(101)
         .says("cannot be used with");
+    // The other build is looked for before this one is built.
+    bench.run("good::first --bench --save-baseline main").exits(0);
+    let ran = wallgrind(&bench, "explain good::first --against mian", &[]).exits(101);
+    assert_eq!(ran.err, "error: there is no executable or baseline mian\n  hint: did you mean main?\n");
     wallgrind(&bench, "completions tcsh", &[]).exits(101).says("bash, elvish, fish");
     fs::write(bench.dir().join("file"), "").expect("written");
     wallgrind(&bench, "man file", &[]).exits(101).says("cannot be made");

@@ -97,6 +97,11 @@ fn report() {
     assert_eq!(report["git_revision"].as_str(), record.identity.get("commit").map(String::as_str));
     let year = &record.started[..4];
     assert!(report["date"].as_str().is_some_and(|date| date.ends_with(&format!("UTC {year}"))), "{report}");
+    assert_eq!(export("-").exits(0).out, text);
+    bench.run_with("block:: --bench --save-baseline kept --run-id three --out kept", &MORE).exits(0);
+    wallgrind(&bench, "--out kept export cloud-hypervisor kept kept.json")
+        .exits(0)
+        .has_line("1 results in kept.json");
     export("no/such/folder.json").exits(101).says("no/such/folder.json cannot be written");
     bench.run_with("more::gauged --bench --run-id two --out other", &MORE).exits(0);
     let none = wallgrind(&bench, "--out other export cloud-hypervisor two x.json");

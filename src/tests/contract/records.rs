@@ -123,6 +123,13 @@ fn a_bad_file_hides_no_good_one() {
     let unwritten = command.output().expect("the command");
     assert_eq!(unwritten.status.code(), Some(101));
     assert!(String::from_utf8_lossy(&unwritten.stderr).contains("standard output cannot be written"));
+    // Nothing of it may have a name there because it could not be read.
+    for format in ["rustls-ci", "cloud-hypervisor"] {
+        let argv = format!("export {format} mixed to");
+        wallgrind(&bench, &argv).exits(101).says("cut.json").says("2 files of the run could not be read");
+        assert!(!bench.dir().join("to").exists(), "{format} has left something");
+    }
+    wallgrind(&bench, "explain good::second --run mixed --stored").exits(101).says("cut.json");
     let listed = wallgrind(&bench, "runs").exits(101).says("cut.json");
     assert!(listed.out.contains("1 measured"), "{}", listed.out);
 }

@@ -101,7 +101,7 @@ fn partly(out: &Path) -> Result<(), String> {
     fs::write(&file, &text[..text.len() / 2]).map_err(|error| error.to_string())?;
     let output = report(out, &["after", "--html", "a.html"])?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    fails(&output, &["is not a whole record", &name, "1 files of the run could not be read"])?;
+    fails(&output, &["is not a whole record", &name, "1 file of the run could not be read"])?;
     same("the others", String::from_utf8_lossy(&output.stdout).as_ref(), "7 trials in a.html\n")
 }
 
@@ -144,7 +144,7 @@ fn dash(out: &Path) -> Result<(), String> {
     // Two texts have no room in one place, and a folder of files none on standard output.
     fails(&report(out, &["after", "--markdown", "-", "--html", "-"])?, &["name the same file", "hint: "])?;
     fails(&report(out, &["after", "--markdown", "a", "--html", "a"])?, &["name the same file"])?;
-    for format in ["criterion", "rustls-ci", "cloud-hypervisor"] {
+    for format in ["criterion", "rustls-ci"] {
         fails(&wallgrind(out, &["export", format, "after", "-"])?, &[format, "name a folder"])?;
     }
     same("nothing is called -", out.join("-").exists() || out.join("a").exists(), false)

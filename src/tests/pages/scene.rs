@@ -28,7 +28,7 @@ pub fn bare(scenario: &str, mode: &str, status: Status) -> Record {
         facts: BTreeMap::new(),
         notes: Vec::new(),
         functions: Vec::new(),
-        identity: BTreeMap::from([("commit".to_string(), "c0ffee".to_string())]),
+        identity: BTreeMap::from([("commit".to_string(), "c0ffee".to_string())]).into(),
     }
 }
 

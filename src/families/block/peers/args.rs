@@ -79,9 +79,14 @@ mod tests {
         let found = of("--subject=imago,qemu --rounds 3 --times-only").expect("valid").expect("asked for");
         assert_eq!((found.subjects.len(), found.rounds, found.costs), (2, 3, false));
         assert!(of("--bench zlib").expect("valid").is_none(), "nothing is compared");
-        for line in
-            ["--subject all --scratch DIR", "--subject all --rounds 0", "--subject all a b", "--subject"]
-        {
+        let wrong = [
+            "--subject all --scratch DIR",
+            "--subject all --rounds 0",
+            "--subject all a b",
+            "--subject",
+            "--subject all --shard 1/2",
+        ];
+        for line in wrong {
             assert!(of(line).is_err(), "{line}");
         }
     }
