@@ -45,6 +45,7 @@ pub type NumberMap<T> = HashMap<u64, T, BuildHasherDefault<Mix>>;
 #[derive(Debug)]
 pub struct Slot {
     key: u64,
+    /// As in the file, big-endian: bringing a slice into memory is a copy, and few of its entries are looked at.
     words: Box<[AtomicU64]>,
     /// One bit for each 64th part of the slice that differs from the file.
     dirty: AtomicU64,
@@ -56,16 +57,26 @@ pub struct Slot {
 }
 
 impl Slot {
+    #[inline]
+    fn get(&self, index: usize) -> u64 {
+        u64::from_be(self.words[index].load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn put(&self, index: usize, word: u64) {
+        self.words[index].store(word.to_be(), Ordering::Release);
+    }
+
     /// Reads an entry. With two words, the pair is read until it is one that was stored together
     /// or is harmless: writers store the word before a growing bitmap and after a shrinking one.
     pub fn load(&self, index: usize, geo: &Geometry) -> L2Entry {
         if !geo.extended_l2 {
-            return L2Entry { word: self.words[index].load(Ordering::Acquire), bitmap: 0 };
+            return L2Entry { word: self.get(index), bitmap: 0 };
         }
         loop {
-            let bitmap = self.words[2 * index + 1].load(Ordering::Acquire);
-            let word = self.words[2 * index].load(Ordering::Acquire);
-            if self.words[2 * index + 1].load(Ordering::Acquire) == bitmap {
+            let bitmap = self.get(2 * index + 1);
+            let word = self.get(2 * index);
+            if self.get(2 * index + 1) == bitmap {
                 return L2Entry { word, bitmap };
             }
         }
@@ -75,13 +86,13 @@ impl Slot {
     pub fn store(&self, index: usize, entry: L2Entry, geo: &Geometry) {
         let words = geo.entry_words();
         if words == 1 {
-            self.words[index].store(entry.word, Ordering::Release);
+            self.put(index, entry.word);
         } else if entry.word == 0 {
-            self.words[2 * index + 1].store(entry.bitmap, Ordering::Release);
-            self.words[2 * index].store(entry.word, Ordering::Release);
+            self.put(2 * index + 1, entry.bitmap);
+            self.put(2 * index, entry.word);
         } else {
-            self.words[2 * index].store(entry.word, Ordering::Release);
-            self.words[2 * index + 1].store(entry.bitmap, Ordering::Release);
+            self.put(2 * index, entry.word);
+            self.put(2 * index + 1, entry.bitmap);
         }
         let part = index * words * 64 / self.words.len();
         self.dirty.fetch_or(1 << part, Ordering::AcqRel);
@@ -96,7 +107,7 @@ impl Slot {
 
     /// Where the data of an entry is, if it says nothing else and has the `flags`. For entries of one word.
     pub fn plain(&self, index: usize, flags: u64) -> Option<u64> {
-        let word = self.words.get(index)?.load(Ordering::Acquire);
+        let word = u64::from_be(self.words.get(index)?.load(Ordering::Acquire));
         let host = word & entry::OFFSET_MASK;
         let says_more = word & !(entry::OFFSET_MASK | entry::COPIED) != 0;
         (!says_more && host != 0 && word & flags == flags).then_some(host)
@@ -140,7 +151,7 @@ impl Slot {
     /// Appends the words of `range` to `out` as they are stored.
     pub fn encode(&self, range: std::ops::Range<usize>, out: &mut Vec<u8>) {
         for word in &self.words[range] {
-            out.extend_from_slice(&word.load(Ordering::Acquire).to_be_bytes());
+            out.extend_from_slice(&word.load(Ordering::Acquire).to_ne_bytes());
         }
     }
 }
@@ -205,7 +216,7 @@ impl Maps {
         self.slots.len() > self.capacity
     }
 
-    /// Puts in a slice. The least recently used one leaves, if the cache is full and it is clean.
+    /// Puts in a slice, its words as they are stored. The least recently used one leaves, if the cache is full and it is clean.
     pub fn insert(&mut self, key: u64, words: Box<[AtomicU64]>) {
         if self.index.contains_key(&key) {
             return;

@@ -61,6 +61,7 @@ impl Image {
         Ok(())
     }
 
+    /// The words of a slice as they are stored.
     fn read_slice(&self, key: u64, table: Option<(HostOffset, bool)>) -> Result<Box<[AtomicU64]>> {
         let guest = (key * self.per_slice()) << self.geo.cluster_bits;
         let Some((host, _)) = table else {
@@ -74,7 +75,7 @@ impl Image {
                 return Err(error.with_guest(guest).with_host(offset));
             }
             let (words, _) = buf.as_chunks::<8>();
-            Ok(words.iter().map(|word| AtomicU64::new(u64::from_be_bytes(*word))).collect())
+            Ok(words.iter().map(|word| AtomicU64::new(u64::from_ne_bytes(*word))).collect())
         })
     }
 
