@@ -127,7 +127,10 @@ fn drain(b: &mut Bencher<'_>, path: &Drain) -> Result<()> {
         |(_, out, result)| {
             result?;
             ensure!(out.len() == COUNT as usize, "{} completions", out.len());
-            out.iter().try_for_each(|done| Ok(ensure!(done.result()? == 4096, "{done:?}")))
+            for done in &out {
+                ensure!(done.result()? == 4096, "{done:?}");
+            }
+            Ok(())
         },
     )
 }
