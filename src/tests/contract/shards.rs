@@ -226,7 +226,7 @@ fn damage_is_named_and_the_rest_can_be_merged() {
 fn a_run_that_goes_on_in_a_fresh_process_keeps_its_shard() {
     let bench = Bench::new();
     for k in 1..=2 {
-        let argv = format!("good hangs::for_ever --bench --timeout 50ms --shard {k}/2 --run-id s{k}");
+        let argv = format!("good hangs::for_ever --bench --timeout 5s --shard {k}/2 --run-id s{k}");
         bench.run(&argv);
     }
     wallgrind(&bench, "merge s1 s2 --run-id all").exits(0);
