@@ -11,7 +11,7 @@ use super::exchange::new_run;
 use super::term::{print, say};
 use crate::compare::{Flaws, Parts};
 use crate::error::{Error, Kind, Result};
-use crate::store::{Joined, ShardManifest, read_bytes, record_files, record_of};
+use crate::store::{Joined, ShardManifest, read_bytes, record_files, record_of, side_by_side};
 use crate::units::grouped;
 
 /// What to merge.
@@ -124,10 +124,13 @@ fn read(sources: &[Source], joined: &Joined, busy: &Busy) -> Result<Read> {
         }
         read.faults.extend(faults);
         read.parts.folder(&source.name, manifests);
-        for file in &source.files {
+        let whole = |file: &Path| {
+            let bytes = read_bytes(file)?;
+            Ok((record_of(file, &bytes)?, bytes))
+        };
+        side_by_side(&source.files, whole, |file, part| {
             busy.one();
-            let bytes = read_bytes(file);
-            match bytes.and_then(|bytes| Ok((record_of(file, &bytes)?, bytes))) {
+            match part {
                 Ok((record, bytes)) => {
                     read.parts.record(&record);
                     read.records += 1;
@@ -136,7 +139,8 @@ fn read(sources: &[Source], joined: &Joined, busy: &Busy) -> Result<Read> {
                 }
                 Err(fault) => read.faults.push(fault),
             }
-        }
+            Ok(())
+        })?;
         read.clash(joined.put_rest(&source.folder))?;
     }
     Ok(read)

@@ -12,6 +12,7 @@ use super::json::{from_json, to_json};
 use super::name::{file_stem, plain_name};
 use super::record::Record;
 use super::shared::Shared;
+use super::side_by_side::side_by_side;
 use crate::error::{Error, Kind, Result};
 
 /// Start of the names of files that are still being written; readers pass them by.
@@ -98,15 +99,16 @@ impl RunDir {
     pub fn scan(path: &Path) -> Result<Found> {
         let mut found = Found::default();
         let mut last = Shared::default();
-        for file in record_files(path)? {
-            match read_record(&file) {
+        side_by_side(&record_files(path)?, read_record, |_, read| {
+            match read {
                 Ok(mut record) => {
                     record.identity.join(&mut last);
                     found.records.push(record);
                 }
                 Err(fault) => found.faults.push(fault),
             }
-        }
+            Ok(())
+        })?;
         // Stable: records that started at the same time stay in the order of their names.
         found.records.sort_by_cached_key(|r| (r.started.parse::<jiff::Timestamp>().ok(), r.started.clone()));
         Ok(found)

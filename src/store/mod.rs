@@ -19,6 +19,7 @@ mod record;
 mod schema;
 mod shards;
 mod shared;
+mod side_by_side;
 #[cfg(test)]
 mod tests;
 
@@ -32,3 +33,4 @@ pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
 pub use shards::{MOST_SHARDS, SHARDS, ShardManifest};
 pub use shared::Shared;
+pub use side_by_side::side_by_side;
