@@ -136,6 +136,7 @@ fn killed_under_valgrind() {
         }
         drop(running.end());
         assert!(folder.exists(), "a killed run cannot clean up");
+        wait_until_free(&folder);
         run(&bench, "files::kept --bench --mode cachegrind --timeout 300s", &place).exits(0);
         assert!(!folder.exists(), "the next run has not removed {folder:?}");
         assert_eq!(links_to(&folder), 0);
@@ -143,6 +144,19 @@ fn killed_under_valgrind() {
             assert_eq!(entries(&place), [] as [&str; 0]);
         }
     }
+}
+
+/// Waits until the last process of a killed run has let go of its folder: on a busy machine some take a while
+/// to die.
+fn wait_until_free(folder: &Path) {
+    for _ in 0..3000 {
+        let lock = fs::File::open(folder.join(".lock")).expect("the lock of a run");
+        if lock.try_lock().is_ok() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{folder:?} is still in use");
 }
 
 /// Waits until a body has made its file, and gives the only folder that the run has locked.
