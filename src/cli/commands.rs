@@ -17,6 +17,7 @@ use super::exchange;
 use super::explain::{Explain, explain};
 use super::formats::{self, Imported};
 use super::history::{History, history};
+use super::linker::as_linker;
 use super::merge::{Merge, merge};
 use super::names::nearest;
 use super::place;
@@ -116,6 +117,10 @@ enum Command {
 
 /// Runs the command and gives its exit code: 0, or 101 with a message.
 pub fn command(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    if let Some(code) = as_linker(argv.get(1..).unwrap_or_default()) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(argv) {
         Ok(cli) => cli,
         Err(error) => return clap_exit(&with_the_way(error)),

@@ -19,6 +19,7 @@ mod history;
 mod idle;
 mod json;
 mod lines;
+mod linker;
 mod listing;
 mod merge;
 mod names;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::args::Args;
 use super::env::Env;
 use super::idle::idle;
+use super::linker::{LAYOUTS, LINKER};
 use super::names::nearest;
 use super::place;
 use super::term::Color;
@@ -410,7 +411,8 @@ fn known_variables() -> Vec<String> {
     let measuring =
         command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(|h| ours.contains(&h)));
     let twins = measuring.filter_map(|arg| Some(twin(arg.get_long()?)));
-    twins.chain(SELECTING.map(twin)).collect()
+    // Of a build that links many times; what it starts may see them too.
+    twins.chain(SELECTING.map(twin)).chain([LAYOUTS, LINKER].map(String::from)).collect()
 }
 
 #[cfg(test)]

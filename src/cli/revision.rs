@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::linker::{LAYOUTS, LINKER, MOST};
 use super::place;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
@@ -30,6 +31,11 @@ pub struct Revisions {
     /// Cargo features, as cargo takes them
     #[arg(long, value_name = "LIST")]
     features: Option<String>,
+    /// Link each build N times, its functions in another order each time, and draw one for each
+    /// pair of processes, so that where code lies makes nothing slower [32 when N is left out]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "32",
+          value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST)))]
+    layouts: Option<u32>,
     /// Arguments for the bench targets
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<OsString>,
@@ -70,6 +76,7 @@ pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
         }
         say(&format!("{revision} is kept as baseline {}; measuring against it", built.name));
         let mut bench = cargo(&["bench"], wanted);
+        with_layouts(&mut bench, out, wanted)?;
         bench.args(["--", "--against", &built.name]).arg("--out").arg(out).args(&wanted.arguments);
         succeed(&mut bench, "this tree is beyond its limits, or failed")
     })
@@ -151,7 +158,8 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     let package = tree.path.join(within);
     say(&format!("building {revision} ({}) in {}", &commit[..12], tree.path.display()));
     let mut build = cargo(&["bench", "--no-run", "--message-format=json-render-diagnostics"], wanted);
-    build.current_dir(&package).env("CARGO_TARGET_DIR", out.join(FOLDER).join("target"));
+    build.current_dir(&package).env("CARGO_TARGET_DIR", target_of(out));
+    with_layouts(&mut build, out, wanted)?;
     let programs = programs(&mut build, revision)?;
     Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package, _tree: tree })
 }
@@ -181,6 +189,28 @@ fn cargo(arguments: &[&str], wanted: &Revisions) -> Command {
         command.args(["--features", list]);
     }
     command
+}
+
+/// The folder of what is built for revisions.
+fn target_of(out: &Path) -> PathBuf {
+    out.join(FOLDER).join("target")
+}
+
+/// Has cargo link with layouts, if they are wanted. Another linker makes cargo
+/// build everything anew, so this tree is built where the revisions are, too.
+fn with_layouts(cargo: &mut Command, out: &Path, wanted: &Revisions) -> Result<()> {
+    let Some(count) = wanted.layouts else { return Ok(()) };
+    let target = env!("WALLGRIND_BUILD_TARGET").replace('-', "_").to_uppercase();
+    let linker = format!("CARGO_TARGET_{target}_LINKER");
+    let this = std::env::current_exe().map_err(|error| {
+        Error::new(Kind::Io, "this program, which would be the linker, cannot be found").source(error)
+    })?;
+    cargo.env("CARGO_TARGET_DIR", target_of(out)).env(LAYOUTS, count.to_string());
+    if let Some(before) = std::env::var_os(&linker) {
+        cargo.env(LINKER, before);
+    }
+    cargo.env(linker, this);
+    Ok(())
 }
 
 /// Runs cargo, whose diagnostics go to standard error, and gives the bench

@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::{Action, Mode, Plan, With};
 use crate::report::{self, Look};
 use crate::scenario::Scenario;
-use crate::store::{Baselines, Kept, Record, Status, read_history};
+use crate::store::{Baselines, Kept, Record, Status, layouts_of, read_history};
 use crate::sys;
 use crate::trial::{self, Alive, Duel, Identity, Waited, Watch};
 
@@ -93,9 +93,10 @@ impl Comparing {
                         Some(cpu) => vec![cpu],
                         None => sys::processors(),
                     };
+                    let builds = builds(other, trial::this_program())?;
+                    comparing.label.push_str(&layouts_in_words(&builds));
                     let duel = Duel {
-                        other,
-                        this: trial::this_program(),
+                        builds,
                         variables: variables(plan),
                         cpus,
                         family: tests,
@@ -226,6 +227,21 @@ fn other(plan: &Plan, what: &str, suite: &str) -> Result<Other> {
     let kept = kept(&store, what, suite)?;
     let program = store.executable(&kept)?;
     Ok(Other { label: in_words(&kept), program, built: kept.identity })
+}
+
+/// What the other build and this one are started as: their layouts where both
+/// have some. With layouts of one only, the other's single one would decide.
+fn builds(other: PathBuf, this: PathBuf) -> Result<[Vec<PathBuf>; 2]> {
+    let layouts = [layouts_of(&other)?, layouts_of(&this)?];
+    let both = layouts.iter().all(|of| !of.is_empty());
+    Ok(if both { layouts } else { [vec![other], vec![this]] })
+}
+
+fn layouts_in_words(builds: &[Vec<PathBuf>; 2]) -> String {
+    match builds.each_ref().map(Vec::len) {
+        [1, 1] => String::new(),
+        [other, this] => format!(", in {other} layouts against {this}"),
+    }
 }
 
 /// Names that only the other build has: what another shard of this one has is not missing.

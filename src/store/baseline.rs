@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! <out>/.baselines/.lock                 one writer at a time
-//! <out>/.baselines/executables/<sha256>  by content: many names, one file
+//! <out>/.baselines/executables/<sha256>  by content: many names, one file; its layouts beside it
 //! <out>/.baselines/<name>/<suite>.json   written last: what it names is whole
 //! <out>/.baselines/<name>/<suite>-<sha256, cut>/…   records, as in a run folder
 //! ```
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::dir::RunDir;
+use super::layouts::{self, copy_layouts};
 use super::name::plain_name;
 use super::record::Record;
 use super::schema::MAJOR;
@@ -100,6 +101,7 @@ impl Baselines {
         fs::create_dir_all(&folder).map_err(failed)?;
         let _held = self.lock().map_err(failed)?;
         let (executable, bytes) = self.keep(program).map_err(failed)?;
+        copy_layouts(program, &self.folder.join(EXECUTABLES).join(&executable))?;
         let before = self.kept(name, suite).ok();
         let run = format!("{suite}-{}", &executable[..16]);
         let dir = RunDir::open(&folder, &run)?;
@@ -257,7 +259,7 @@ impl Baselines {
         Ok((sum, bytes))
     }
 
-    /// Removes the executables that no baseline names.
+    /// Removes the executables that no baseline names, with their layouts.
     fn drop_unused(&self) -> io::Result<()> {
         let mut used = Vec::new();
         for name in self.names() {
@@ -265,10 +267,13 @@ impl Baselines {
             used.extend(kept.map(|kept| kept.executable));
         }
         for entry in fs::read_dir(self.folder.join(EXECUTABLES)).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if !used.iter().any(|sum| name == sum.as_str()) {
-                fs::remove_file(entry.path())?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let sum = name.strip_suffix(layouts::SUFFIX).unwrap_or(&name);
+            if used.iter().any(|used| used == sum) {
+                continue;
             }
+            let path = entry.path();
+            if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
         Ok(())
     }

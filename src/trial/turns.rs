@@ -3,8 +3,8 @@
 //! time is used.
 //!
 //! The pair of processes is what varies by chance (the memory that a process
-//! happens to get is one draw), so a pair gives one number, and many short
-//! pairs say more than a few long ones. Both processes of a pair sit on one
+//! happens to get is one draw, the layout of its code another), so a pair gives
+//! one number, and many short pairs say more than a few long ones. Both processes of a pair sit on one
 //! processor; environment, stack and heap are moved alike in both, and
 //! differently from pair to pair.
 //!
@@ -37,13 +37,12 @@ const LEAST_PAIRS: usize = 5;
 /// The longest environment padding, in bytes.
 const PADDING: usize = 4096;
 
-/// The two executables, and how they are run.
+/// The two builds, and how they are run.
 #[derive(Clone, Debug)]
 pub struct Duel {
-    /// The other build.
-    pub other: PathBuf,
-    /// This one.
-    pub this: PathBuf,
+    /// The executables of the other build and of this one: one, or its layouts,
+    /// of which each pair of processes draws one.
+    pub builds: [Vec<PathBuf>; 2],
     /// Settings for both, as variables.
     pub variables: Vec<(String, OsString)>,
     /// The processors to use in turn; empty leaves it to the system.
@@ -66,6 +65,12 @@ struct Taken {
     precision: f64,
 }
 
+/// The layouts of a build, of which each is drawn once before one comes again.
+struct Deck<'a> {
+    all: &'a [PathBuf],
+    left: Vec<usize>,
+}
+
 /// The steps of the whole, or of one party.
 #[derive(Clone, Default)]
 struct Of {
@@ -84,9 +89,11 @@ impl Duel {
         let budget = plan.walltime.time;
         let mut rng = fastrand::Rng::with_seed(plan.walltime.seed);
         let mut taken = Taken::default();
+        let mut decks = self.builds.each_ref().map(|build| Deck::of(build));
         let mut look = next_look(0);
         loop {
-            self.pair(name, scratch, &mut rng, &mut taken).map_err(Failure::Failed)?;
+            let programs = [decks[0].draw(&mut rng), decks[1].draw(&mut rng)];
+            self.pair(name, programs, scratch, &mut rng, &mut taken).map_err(Failure::Failed)?;
             let (pairs, elapsed) = (taken.pairs, begin.elapsed());
             let last = elapsed + elapsed / pairs as u32 > budget && pairs >= LEAST_PAIRS;
             if pairs < look && !last {
@@ -105,17 +112,17 @@ impl Duel {
     fn pair(
         &self,
         name: &str,
+        programs: [&Path; 2],
         scratch: &Path,
         rng: &mut fastrand::Rng,
         taken: &mut Taken,
     ) -> Result<(), String> {
         let (padding, cpu) =
             (rng.usize(..PADDING), self.cpus.get(taken.pairs % self.cpus.len().max(1)).copied());
-        let programs = [&self.other, &self.this];
         let scratch = tempfile::Builder::new().prefix("pair-").tempdir_in(scratch);
         let scratch = scratch.map_err(|error| format!("no folder for a pair of processes: {error}"))?;
         let start = |side: usize| {
-            let program = programs[side].as_path();
+            let program = programs[side];
             let start =
                 Start { program, name, variables: &self.variables, cpu, padding, scratch: scratch.path() };
             Stepper::start(&start, &self.alive).and_then(|mut stepper| {
@@ -157,6 +164,7 @@ impl Duel {
             ("batches_per_sample", tempo.batches.to_string()),
             ("steps_per_pair", steps.to_string()),
             ("pairs", taken.pairs.to_string()),
+            ("layouts", self.builds.each_ref().map(|build| build.len().to_string()).join(" against ")),
             ("looks", compare::Turns::looks_in_words(&taken.looks)),
             (
                 "cpu_pinned",
@@ -179,6 +187,20 @@ impl Duel {
         };
         let series = names.zip(taken.all).flat_map(of).collect();
         Outcome { series, facts, ..Outcome::default() }
+    }
+}
+
+impl<'a> Deck<'a> {
+    fn of(all: &'a [PathBuf]) -> Self {
+        Self { all, left: Vec::new() }
+    }
+
+    fn draw(&mut self, rng: &mut fastrand::Rng) -> &'a Path {
+        if self.left.is_empty() {
+            self.left = (0..self.all.len()).collect();
+            rng.shuffle(&mut self.left);
+        }
+        &self.all[self.left.pop().unwrap_or_default()]
     }
 }
 
@@ -255,6 +277,26 @@ mod tests {
             assert_eq!(order, of(seed));
         }
         assert!((1..20).any(|seed| of(seed) != of(0)));
+    }
+
+    #[test]
+    fn every_layout_is_drawn_before_one_comes_again() {
+        let all: Vec<PathBuf> = (0..5).map(|n| PathBuf::from(n.to_string())).collect();
+        let drawn = |seed| -> Vec<PathBuf> {
+            let (mut rng, mut deck) = (fastrand::Rng::with_seed(seed), Deck::of(&all));
+            (0..15).map(|_| deck.draw(&mut rng).to_path_buf()).collect()
+        };
+        for round in drawn(1).chunks(5) {
+            let mut round = round.to_vec();
+            round.sort();
+            assert_eq!(round, all);
+        }
+        assert_eq!(drawn(1), drawn(1));
+        assert!((2..9).any(|seed| drawn(seed) != drawn(1)));
+        // One that was linked once is no reason to draw: its seeds give what they gave.
+        let mut rng = fastrand::Rng::with_seed(1);
+        Deck::of(&all[..1]).draw(&mut rng);
+        assert_eq!(rng.u64(..), fastrand::Rng::with_seed(1).u64(..));
     }
 
     #[test]
