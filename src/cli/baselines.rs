@@ -56,8 +56,12 @@ fn list(store: &Baselines) -> String {
             let line = store.kept(&name, &suite).and_then(|kept| {
                 let records = store.records(&kept)?.len();
                 let (sum, bytes) = (&kept.executable[..16], grouped(kept.bytes));
+                let layouts = match store.layouts(&kept) {
+                    0 => String::new(),
+                    n => format!(", {n} layouts"),
+                };
                 Ok(format!(
-                    "{name}  {suite}  saved {}  {records} records  executable {sum}, {bytes} bytes\n",
+                    "{name}  {suite}  saved {}  {records} records  executable {sum}, {bytes} bytes{layouts}\n",
                     kept.saved
                 ))
             });

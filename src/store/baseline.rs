@@ -210,6 +210,12 @@ impl Baselines {
         Ok(path)
     }
 
+    /// How many layouts of its executable are kept; see `layouts`.
+    pub fn layouts(&self, kept: &Kept) -> usize {
+        let program = self.folder.join(EXECUTABLES).join(&kept.executable);
+        layouts::numbered_of(&program, &kept.executable).map_or(0, |found| found.len())
+    }
+
     /// Deletes a baseline and the executables that no other one names. Gives
     /// the bytes that this freed.
     ///

@@ -35,18 +35,26 @@ pub fn layouts_of(program: &Path) -> Result<Vec<PathBuf>> {
     if !all.is_dir() {
         return Ok(Vec::new());
     }
-    let failed = |error| {
+    folder_of(program).and_then(|folder| numbered(&folder)).map_err(|error| {
         Error::new(Kind::Io, format!("the layouts of {} cannot be read", program.display()))
             .hint(format!("remove {}, and build it again", all.display()))
             .source(error)
-    };
-    let folder = folder_of(program).map_err(failed)?;
+    })
+}
+
+/// The layouts of an executable whose sum is known, in order.
+pub(super) fn numbered_of(program: &Path, sum: &str) -> io::Result<Vec<PathBuf>> {
+    numbered(&all_of(program).join(&sum[..DIGITS]))
+}
+
+/// The files of a folder that are called by numbers, in order; none without a folder.
+fn numbered(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
     let mut numbers = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(failed)? {
-        numbers.extend(entry.map_err(failed)?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+    for entry in fs::read_dir(folder)? {
+        numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
     }
     numbers.sort_unstable();
     Ok(numbers.into_iter().map(|number| folder.join(number.to_string())).collect())

@@ -3,12 +3,13 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use wallgrind::compare::Turns;
-use wallgrind::store::{Baselines, RunDir, Status};
+use wallgrind::store::{Baselines, RunDir, Status, make_layouts};
 
-use crate::bench::{Bench, Ran, statuses};
+use crate::bench::{Bench, Ran, ran, statuses};
 use crate::fixture::{HOLD, NOPS, PLANTED};
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
@@ -40,6 +41,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
             ),
             ("what_is_usual_in_a_history_does_not_fail", true, what_is_usual_in_a_history_does_not_fail),
             ("another_build_is_measured_in_turn", false, another_build_is_measured_in_turn),
+            ("layouts_are_drawn_where_both_builds_have_some", false, layouts_are_drawn),
             (
                 "a_trial_that_got_much_slower_fails_where_clients_see_it",
                 false,
@@ -281,6 +283,46 @@ fn another_build_is_measured_in_turn() {
         assert_eq!(names, expected);
     }
     assert_eq!(bench.leftovers(), [] as [&str; 0]);
+}
+
+/// A copy of this executable whose `count` layouts write down that they are used.
+fn laid_out(bench: &Bench, name: &str, count: u32) -> PathBuf {
+    let (program, log) = (bench.dir().join(name), bench.dir().join("log"));
+    fs::copy(std::env::current_exe().expect("this executable"), &program).expect("copied");
+    let script = |number, path: &Path| {
+        let text = format!("echo {name} {number} >> {}\nexec {} \"$@\"\n", log.display(), program.display());
+        fs::write(path, format!("#!/bin/sh\n{text}"))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+    };
+    make_layouts(&program, count, script).expect("made");
+    program
+}
+
+fn layouts_are_drawn() {
+    let bench = Bench::new();
+    let (other, this) = (laid_out(&bench, "other", 3), laid_out(&bench, "this", 2));
+    let run = |other: &Path, id: &str| {
+        let argv = format!("good::first --bench --no-fail --run-id {id} --against {}", other.display());
+        let settings = bench.command(&argv);
+        let mut command = Command::new(&this);
+        command.args(settings.get_args()).current_dir(bench.dir()).stdin(Stdio::null());
+        command.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = ran(command).exits(0);
+        let record = RunDir::read(&bench.out().join(id)).expect("records").remove(0);
+        let drawn = fs::read_to_string(bench.dir().join("log")).unwrap_or_default();
+        let _ = fs::remove_file(bench.dir().join("log"));
+        (ran, record.facts["layouts"].clone(), record.facts["pairs"].clone(), drawn)
+    };
+    let (ran, layouts, pairs, drawn) = run(&other, "first");
+    ran.says(", in 3 layouts against 2");
+    assert_eq!((layouts.as_str(), pairs.as_str()), ("3 against 2", "5"));
+    let times = |line: &str| drawn.lines().filter(|l| *l == line).count();
+    assert_eq!(drawn.lines().count(), 10, "{drawn}");
+    assert!(["other 1", "other 2", "other 3"].iter().all(|line| (1..=2).contains(&times(line))), "{drawn}");
+    assert!(["this 1", "this 2"].iter().all(|line| (2..=3).contains(&times(line))), "{drawn}");
+    // One side's alone would be the luck of the other: then both are as they were linked.
+    let (_, layouts, _, drawn) = run(Path::new(&program()), "second");
+    assert_eq!((layouts.as_str(), drawn.as_str()), ("1 against 1", ""));
 }
 
 fn a_trial_that_got_much_slower_fails_where_clients_see_it() {
