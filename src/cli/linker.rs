@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 use super::term::say;
 use crate::error::{Error, Kind, Result};
@@ -30,42 +30,37 @@ pub fn as_linker(arguments: &[OsString]) -> Option<ExitCode> {
     let output = output(arguments)?;
     let linker = std::env::var_os(LINKER).unwrap_or_else(|| "cc".into());
     let is_wanted = wants_layouts(output, arguments, std::env::var_os("CARGO_BIN_NAME").is_some());
-    let linked = link(&linker, arguments, is_wanted.then_some((output, count.as_str())));
-    if let Err(error) = &linked {
-        say(&error.report());
-    }
-    // What it says for itself, rustc shows; it asks for no more than yes or no.
-    Some(if linked.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_linked = link(&linker, arguments, is_wanted.then_some((Path::new(output), &count)))
+        .unwrap_or_else(|error| {
+            say(&error.report());
+            false
+        });
+    // What the linker says for itself, rustc shows; it asks for no more than yes or no.
+    Some(if is_linked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Links, and makes layouts of what came of it if they are wanted.
-fn link(linker: &OsStr, arguments: &[OsString], layouts: Option<(&OsStr, &str)>) -> Result<ExitStatus> {
-    let count = layouts.map(|(_, count)| count_of(count)).transpose()?;
-    let run = |arguments: &mut dyn Iterator<Item = OsString>| Command::new(linker).args(arguments).status();
-    let status = run(&mut arguments.iter().cloned()).map_err(|error| {
+/// Links, and makes as many layouts of what comes of it as are wanted; whether the linker was content.
+fn link(linker: &OsStr, arguments: &[OsString], layouts: Option<(&Path, &str)>) -> Result<bool> {
+    let layouts = layouts.map(|(output, count)| Ok((output, count_of(count)?))).transpose()?;
+    let links =
+        |arguments: &[OsString]| Command::new(linker).args(arguments).status().map(|status| status.success());
+    let is_linked = links(arguments).map_err(|error| {
         let text = format!("the linker {} cannot be started", linker.to_string_lossy());
         Error::new(Kind::Missing, text).hint(format!("name another in {LINKER}")).source(error)
     })?;
-    let (Some((output, _)), Some(count), true) = (layouts, count, status.success()) else {
-        return Ok(status);
+    let Some((output, count)) = layouts.filter(|_| is_linked) else { return Ok(is_linked) };
+    let again = |number, path: &Path| match links(&layout(arguments, output.as_os_str(), number, path))? {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("{} failed", linker.to_string_lossy()))),
     };
-    let made = make_layouts(Path::new(output), count, |number, path| {
-        let again = run(&mut layout(arguments, output, number, path).into_iter())?;
-        if again.success() {
-            Ok(())
-        } else {
-            Err(io::Error::other(format!("{} {again}", linker.to_string_lossy())))
-        }
-    });
-    made.map_err(|error| {
-        let text = format!("no other layout of {} can be linked", output.to_string_lossy());
-        Error::new(Kind::Missing, text)
+    make_layouts(output, count, again).map_err(|error| {
+        Error::new(Kind::Missing, format!("no other layout of {} can be linked", output.display()))
             .hint(
                 "layouts need a linker with --shuffle-sections: leave them out, or link with rust-lld or lld",
             )
             .source(error)
     })?;
-    Ok(status)
+    Ok(true)
 }
 
 /// The arguments that link to another path, with the code in the order that

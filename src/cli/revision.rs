@@ -14,10 +14,13 @@ use super::place;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
 use crate::machine;
-use crate::store::Baselines;
+use crate::store::{Baselines, layouts_of};
 
 /// The folder of worktrees and of what is built in them.
 const FOLDER: &str = ".revisions";
+
+/// How cargo builds what it would run, and says what came of it.
+const BUILD: [&str; 3] = ["bench", "--no-run", "--message-format=json-render-diagnostics"];
 
 /// What is built and measured.
 #[derive(Debug, clap::Args)]
@@ -75,6 +78,7 @@ pub fn ab(out: &Path, wanted: &Revisions) -> Result<()> {
             Baselines::of(out).save((&built.name, &suite), program, &[], &identity)?;
         }
         say(&format!("{revision} is kept as baseline {}; measuring against it", built.name));
+        laid_out(&mut cargo(&BUILD, wanted), "this tree", out, wanted)?;
         let mut bench = cargo(&["bench"], wanted);
         with_layouts(&mut bench, out, wanted)?;
         bench.args(["--", "--against", &built.name]).arg("--out").arg(out).args(&wanted.arguments);
@@ -157,10 +161,9 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     let tree = Worktree::add(top, out.join(FOLDER).join(&commit), &commit)?;
     let package = tree.path.join(within);
     say(&format!("building {revision} ({}) in {}", &commit[..12], tree.path.display()));
-    let mut build = cargo(&["bench", "--no-run", "--message-format=json-render-diagnostics"], wanted);
+    let mut build = cargo(&BUILD, wanted);
     build.current_dir(&package).env("CARGO_TARGET_DIR", target_of(out));
-    with_layouts(&mut build, out, wanted)?;
-    let programs = programs(&mut build, revision)?;
+    let programs = laid_out(&mut build, revision, out, wanted)?;
     Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package, _tree: tree })
 }
 
@@ -169,7 +172,7 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
 /// # Errors
 /// Cargo cannot be started, or it does not build.
 pub(super) fn build_here(bench: Option<&str>) -> Result<Vec<PathBuf>> {
-    let mut build = cargo_bench(&["bench", "--no-run", "--message-format=json-render-diagnostics"], bench);
+    let mut build = cargo_bench(&BUILD, bench);
     programs(&mut build, "this tree")
 }
 
@@ -211,6 +214,38 @@ fn with_layouts(cargo: &mut Command, out: &Path, wanted: &Revisions) -> Result<(
     }
     cargo.env(linker, this);
     Ok(())
+}
+
+/// Builds, and sees to it that each executable has as many layouts as are
+/// wanted: one that cargo has built before may have others.
+fn laid_out(build: &mut Command, what: &str, out: &Path, wanted: &Revisions) -> Result<Vec<PathBuf>> {
+    with_layouts(build, out, wanted)?;
+    let found = programs(build, what)?;
+    let Some(count) = wanted.layouts else { return Ok(found) };
+    for program in with_others(&found, count)? {
+        std::fs::remove_file(program).map_err(|error| {
+            Error::new(Kind::Io, format!("{} cannot be linked anew", program.display())).source(error)
+        })?;
+    }
+    let found = programs(build, what)?;
+    match with_others(&found, count)?.first() {
+        None => Ok(found),
+        Some(program) => {
+            let text = format!("{} has not got {count} layouts", program.display());
+            Err(Error::new(Kind::Missing, text).hint(
+                "a linker that rustflags name goes before ours: take it out of them, or leave --layouts out",
+            ))
+        }
+    }
+}
+
+/// The executables that have another number of layouts.
+fn with_others(programs: &[PathBuf], count: u32) -> Result<Vec<&PathBuf>> {
+    let mut found = Vec::new();
+    for program in programs {
+        found.extend((layouts_of(program)?.len() != count as usize).then_some(program));
+    }
+    Ok(found)
 }
 
 /// Runs cargo, whose diagnostics go to standard error, and gives the bench

@@ -133,6 +133,15 @@ fn both_sides_get_layouts_which_go_with_their_baseline() {
         assert!(found.windows(2).all(|two| two[0].1 != two[1].1), "two layouts are alike");
     }
     assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 3 layouts\n"));
+    // Cargo has built it; another number is linked all the same.
+    with(true, "ab --layouts=2 HEAD").exits(0);
+    assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 2 layouts\n"));
+    // A linker that the package's own flags name makes none.
+    fs::create_dir(package.join(".cargo")).expect("made");
+    let own = "[build]\nrustflags = [\"-Clinker=cc\"]\n";
+    fs::write(package.join(".cargo/config.toml"), own).expect("written");
+    commit(&package, "// good, with a linker\n");
+    with(true, "ab --layouts=2 HEAD").exits(101).says("has not got 2 layouts").says("rustflags");
     let name =
         fs::read_dir(&store).expect("read").flatten().map(|e| e.file_name().into_string().expect("a name"));
     let name = name.into_iter().find(|name| name.starts_with("rev-")).expect("a baseline");
