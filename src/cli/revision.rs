@@ -216,34 +216,18 @@ fn with_layouts(cargo: &mut Command, out: &Path, wanted: &Revisions) -> Result<(
     Ok(())
 }
 
-/// Builds, and sees to it that each executable has as many layouts as are
-/// wanted: one that cargo has built before may have others.
+/// Builds, and sees to it that each executable has as many layouts as are wanted.
 fn laid_out(build: &mut Command, what: &str, out: &Path, wanted: &Revisions) -> Result<Vec<PathBuf>> {
     with_layouts(build, out, wanted)?;
     let found = programs(build, what)?;
-    let Some(count) = wanted.layouts else { return Ok(found) };
-    for program in with_others(&found, count)? {
-        std::fs::remove_file(program).map_err(|error| {
-            Error::new(Kind::Io, format!("{} cannot be linked anew", program.display())).source(error)
-        })?;
-    }
-    let found = programs(build, what)?;
-    match with_others(&found, count)?.first() {
-        None => Ok(found),
-        Some(program) => {
-            let text = format!("{} has not got {count} layouts", program.display());
-            Err(Error::new(Kind::Missing, text).hint(
+    for program in found.iter().filter(|_| wanted.layouts.is_some()) {
+        let count = layouts_of(program)?.len();
+        if wanted.layouts != Some(count as u32) {
+            let text = format!("{what} has {count} layouts in {}", program.display());
+            return Err(Error::new(Kind::Missing, text).hint(
                 "a linker that rustflags name goes before ours: take it out of them, or leave --layouts out",
-            ))
+            ));
         }
-    }
-}
-
-/// The executables that have another number of layouts.
-fn with_others(programs: &[PathBuf], count: u32) -> Result<Vec<&PathBuf>> {
-    let mut found = Vec::new();
-    for program in programs {
-        found.extend((layouts_of(program)?.len() != count as usize).then_some(program));
     }
     Ok(found)
 }
