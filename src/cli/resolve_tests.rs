@@ -136,6 +136,8 @@ fn each_measuring_flag_has_a_variable_and_beats_it() {
             "WALLGRIND_SHUFFLE_SEED",
             "WALLGRIND_SHARD",
             "WALLGRIND_SHARD_BY",
+            LAYOUTS,
+            LINKER,
         ];
         assert!(tested.contains(&known) || elsewhere.contains(&known.as_str()), "{known} has no test");
     }

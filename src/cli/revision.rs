@@ -162,7 +162,7 @@ fn build(out: &Path, revision: &str, wanted: &Revisions) -> Result<Built> {
     let package = tree.path.join(within);
     say(&format!("building {revision} ({}) in {}", &commit[..12], tree.path.display()));
     let mut build = cargo(&BUILD, wanted);
-    build.current_dir(&package).env("CARGO_TARGET_DIR", target_of(out));
+    build.current_dir(&package).env("CARGO_TARGET_DIR", target_of(out, wanted.layouts));
     let programs = laid_out(&mut build, revision, out, wanted)?;
     Ok(Built { name: format!("rev-{}", &commit[..12]), programs, package, _tree: tree })
 }
@@ -194,9 +194,10 @@ fn cargo(arguments: &[&str], wanted: &Revisions) -> Command {
     command
 }
 
-/// The folder of what is built for revisions.
-fn target_of(out: &Path) -> PathBuf {
-    out.join(FOLDER).join("target")
+/// The folder of what is built for revisions: one for each number of layouts,
+/// which cargo does not know of.
+fn target_of(out: &Path, layouts: Option<u32>) -> PathBuf {
+    out.join(FOLDER).join(layouts.map_or("target".into(), |count| format!("layouts-{count}")))
 }
 
 /// Has cargo link with layouts, if they are wanted. Another linker makes cargo
@@ -208,7 +209,7 @@ fn with_layouts(cargo: &mut Command, out: &Path, wanted: &Revisions) -> Result<(
     let this = std::env::current_exe().map_err(|error| {
         Error::new(Kind::Io, "this program, which would be the linker, cannot be found").source(error)
     })?;
-    cargo.env("CARGO_TARGET_DIR", target_of(out)).env(LAYOUTS, count.to_string());
+    cargo.env("CARGO_TARGET_DIR", target_of(out, wanted.layouts)).env(LAYOUTS, count.to_string());
     if let Some(before) = std::env::var_os(&linker) {
         cargo.env(LINKER, before);
     }

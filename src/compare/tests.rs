@@ -23,20 +23,10 @@ fn record(scenario: &str, mode: &str, metrics: Vec<Metric>) -> Record {
     Record {
         run_id: "run".into(),
         suite: "s".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: mode.into(),
-        attempt: 1,
-        status: Status::Ok,
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1_000_000_000,
         metrics,
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(scenario, mode)
     }
 }
 

@@ -299,20 +299,10 @@ mod tests {
         Record {
             run_id: "run".into(),
             suite: "s".into(),
-            scenario: scenario.into(),
-            params: Vec::new(),
-            mode: "walltime".into(),
             attempt,
-            status: Status::Ok,
             started: "2026-01-01T00:00:00Z".into(),
             elapsed_ns: 1,
-            metrics: Vec::new(),
-            histograms: Vec::new(),
-            throughput: Vec::new(),
-            facts: BTreeMap::new(),
-            notes: Vec::new(),
-            functions: Vec::new(),
-            identity: Default::default(),
+            ..Record::new(scenario, "walltime")
         }
     }
 

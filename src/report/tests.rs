@@ -1,7 +1,5 @@
 //! The table as text: what a reader of it sees, at several widths.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::samples::{Sample, Series};
 use crate::store::{Metric, Rate, Record, Status};
@@ -13,20 +11,10 @@ fn record(mode: &str, scenario: &str, status: Status) -> Record {
     Record {
         run_id: "r".into(),
         suite: "tls".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: mode.into(),
-        attempt: 1,
         status,
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1,
-        metrics: Vec::new(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(scenario, mode)
     }
 }
 

@@ -65,20 +65,12 @@ fn empty(scenario: &Scenario, plan: &Plan, identity: &Identity) -> Record {
     Record {
         run_id: plan.run_id.clone(),
         suite: identity.suite.clone(),
-        scenario: scenario.id().to_string(),
         params: scenario.params_stated().to_vec(),
-        mode: mode.to_string(),
         attempt: plan.attempt,
-        status: Status::Ok,
         started: Timestamp::now().to_string(),
-        elapsed_ns: 0,
-        metrics: Vec::new(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
         facts: scenario.variables().into_iter().map(variable).chain(shard(plan)).collect(),
-        notes: Vec::new(),
-        functions: Vec::new(),
         identity: identity.facts.clone().into(),
+        ..Record::new(scenario.id().to_string(), mode)
     }
 }
 

@@ -125,7 +125,6 @@ fn result(record: &Record, names: &[(String, String)]) -> Result<(usize, Metrics
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
     use crate::samples::{Sample, Series};
@@ -156,20 +155,11 @@ mod tests {
         Record {
             run_id: "r".into(),
             suite: "block".into(),
-            scenario: scenario.into(),
-            params: Vec::new(),
-            mode: "walltime".into(),
             attempt,
-            status: Status::Ok,
             started: "2026-01-01T00:00:00Z".into(),
             elapsed_ns: 1,
             metrics: Metric::new(series, 1).into_iter().collect(),
-            histograms: Vec::new(),
-            throughput: Vec::new(),
-            facts: BTreeMap::new(),
-            notes: Vec::new(),
-            functions: Vec::new(),
-            identity: Default::default(),
+            ..Record::new(scenario, "walltime")
         }
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Kind, Result};
 use crate::report::model::last_attempts;
 use crate::samples::{Sample, Series};
-use crate::store::{Metric, Rate, Record, Status};
+use crate::store::{Metric, Rate, Record};
 use crate::units::{Direction, Unit};
 
 /// One result of its list.
@@ -190,21 +190,11 @@ fn base(suite: &str, run_id: &str, started: &str) -> Record {
     Record {
         run_id: run_id.to_string(),
         suite: suite.to_string(),
-        scenario: String::new(),
-        params: Vec::new(),
-        mode: "imported".to_string(),
-        attempt: 1,
-        status: Status::Ok,
         started: started.to_string(),
-        elapsed_ns: 0,
-        metrics: Vec::new(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
         facts: BTreeMap::from([("source".to_string(), "github-action-benchmark".to_string())]),
         notes: vec![
             "imported from github-action-benchmark: one value a trial, without its samples".to_string(),
         ],
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new("", "imported")
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::export::{MEMORY, NAME, SIDES};
 use crate::error::{Error, Kind, Result};
 use crate::samples::{Sample, Series};
-use crate::store::{Metric, Record, Status};
+use crate::store::{Metric, Record};
 use crate::units::{Direction, Unit};
 
 /// Seed of the summaries' bootstrap.
@@ -156,22 +156,14 @@ fn empty(
     Record {
         run_id: files.run_id.to_string(),
         suite: "rustls_ci".to_string(),
-        scenario: ours(name).unwrap_or_else(|| foreign(name)),
         params: vec![(NAME.to_string(), name.to_string())],
-        mode: mode.to_string(),
-        attempt: 1,
-        status: Status::Ok,
         started: files.started.to_string(),
-        elapsed_ns: 0,
         metrics: series.into_iter().filter_map(|series| Metric::new(series, SEED)).collect(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
         facts: BTreeMap::from([("source".to_string(), "rustls ci-bench".to_string())]),
         notes: vec![
             "imported from rustls' own benchmark, whose regions and build differ from ours".to_string(),
         ],
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(ours(name).unwrap_or_else(|| foreign(name)), mode)
     }
 }
 

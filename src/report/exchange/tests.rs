@@ -1,7 +1,5 @@
 //! What is exported, read by readers of those formats, and what is imported.
 
-use std::collections::BTreeMap;
-
 use super::criterion::{Amount, criterion};
 use super::github_action::{Entry, github_action, import};
 use super::*;
@@ -29,20 +27,10 @@ fn bare(scenario: &str, mode: &str, status: Status) -> Record {
     Record {
         run_id: "r".into(),
         suite: "s".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: mode.into(),
-        attempt: 1,
         status,
         started: "2026-01-02T03:04:05.5Z".into(),
         elapsed_ns: 1_234_567_890,
-        metrics: Vec::new(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(scenario, mode)
     }
 }
 

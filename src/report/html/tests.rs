@@ -1,8 +1,6 @@
 //! The page as text: what can be judged without a browser. The rest is
 //! `src/tests/pages`.
 
-use std::collections::BTreeMap;
-
 use super::html;
 use super::text::{escaped, json};
 use crate::report::entries::{Sources, entries};
@@ -21,20 +19,10 @@ pub(in crate::report) fn record(scenario: &str, ns: &[u64]) -> Record {
     Record {
         run_id: "r".into(),
         suite: "s".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: "walltime".into(),
-        attempt: 1,
-        status: Status::Ok,
         started: "2026-01-01T00:00:00.5Z".into(),
         elapsed_ns: 1,
         metrics: Metric::new(series, 1).into_iter().collect(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(scenario, "walltime")
     }
 }
 

@@ -126,14 +126,14 @@ fn both_sides_get_layouts_which_go_with_their_baseline() {
     let line = with(true, "ab --layouts=3 HEAD").exits(0).out;
     assert!(line.contains("\"--against\", \"rev-"), "{line}");
     let store = bench.out().join(".baselines");
-    for place in [store.clone(), bench.out().join(".revisions/target/release/deps")] {
+    for place in [store.clone(), bench.out().join(".revisions/layouts-3/release/deps")] {
         let found = layouts(&place);
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found.iter().all(|(path, _)| Command::new(path).output().expect("runs").status.success()));
         assert!(found.windows(2).all(|two| two[0].1 != two[1].1), "two layouts are alike");
     }
     assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 3 layouts\n"));
-    // Cargo has built it; another number is linked all the same.
+    // Cargo knows nothing of the number, and yet it is another.
     with(true, "ab --layouts=2 HEAD").exits(0);
     assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 2 layouts\n"));
     // A linker that the package's own flags name makes none.

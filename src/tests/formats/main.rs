@@ -7,7 +7,6 @@
 
 mod published;
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -37,20 +36,10 @@ fn record(scenario: &str, samples: u64) -> Record {
     Record {
         run_id: "run".into(),
         suite: "formats".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: "walltime".into(),
-        attempt: 1,
-        status: Status::Ok,
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1,
         metrics: vec![Metric { series, summary }],
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
-        identity: Default::default(),
+        ..Record::new(scenario, "walltime")
     }
 }
 

@@ -15,20 +15,11 @@ pub fn bare(scenario: &str, mode: &str, status: Status) -> Record {
     Record {
         run_id: "run".into(),
         suite: "pages".into(),
-        scenario: scenario.into(),
-        params: Vec::new(),
-        mode: mode.into(),
-        attempt: 1,
         status,
         started: "2026-01-01T00:00:00Z".into(),
         elapsed_ns: 1_000_000,
-        metrics: Vec::new(),
-        histograms: Vec::new(),
-        throughput: Vec::new(),
-        facts: BTreeMap::new(),
-        notes: Vec::new(),
-        functions: Vec::new(),
         identity: BTreeMap::from([("commit".to_string(), "c0ffee".to_string())]).into(),
+        ..Record::new(scenario, mode)
     }
 }
 
