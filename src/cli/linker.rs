@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -20,8 +21,8 @@ pub const LAYOUTS: &str = "WALLGRIND_LAYOUTS";
 /// The linker that does the work, as a compiler's front end takes arguments.
 pub const LINKER: &str = "WALLGRIND_LINKER";
 
-/// How many layouts a build has at most.
-pub const MOST: u32 = 256;
+/// How many layouts a build may have: fewer say too little of what luck is in them.
+pub const COUNTS: RangeInclusive<u32> = 8..=256;
 
 /// Ends this process as a linker would, if it was started as one.
 pub fn as_linker(arguments: &[OsString]) -> Option<ExitCode> {
@@ -90,9 +91,12 @@ fn output(arguments: &[OsString]) -> Option<&OsStr> {
 }
 
 fn count_of(text: &str) -> Result<u32> {
-    text.parse().ok().filter(|count| (2..=MOST).contains(count)).ok_or_else(|| {
-        Error::new(Kind::Usage, format!("{LAYOUTS}={text}: that many layouts cannot be made"))
-            .hint(format!("give a number from 2 to {MOST}"))
+    text.parse().ok().filter(|count| COUNTS.contains(count)).ok_or_else(|| {
+        Error::new(Kind::Usage, format!("{LAYOUTS}={text}: that many layouts cannot be made")).hint(format!(
+            "give a number from {} to {}",
+            COUNTS.start(),
+            COUNTS.end()
+        ))
     })
 }
 
@@ -129,9 +133,9 @@ mod tests {
     #[test]
     fn a_number_of_layouts_that_makes_no_sense_is_refused() {
         assert_eq!(count_of("32").expect("fine"), 32);
-        for bad in ["", "1", "0", "-3", "many", "100000"] {
+        for bad in ["", "1", "7", "-3", "many", "100000"] {
             let error = count_of(bad).expect_err(bad).report();
-            assert!(error.contains("WALLGRIND_LAYOUTS") && error.contains("2 to 256"), "{error}");
+            assert!(error.contains("WALLGRIND_LAYOUTS") && error.contains("8 to 256"), "{error}");
         }
     }
 }

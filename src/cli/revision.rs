@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::linker::{LAYOUTS, LINKER, MOST};
+use super::linker::{COUNTS, LAYOUTS, LINKER};
 use super::place;
 use super::term::say;
 use crate::error::{Error, Kind, Result};
@@ -37,7 +37,7 @@ pub struct Revisions {
     /// Link each build N times, its functions in another order each time, and draw one for each
     /// pair of processes, so that where code lies makes nothing slower [32 when N is left out]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "32",
-          value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST)))]
+          value_parser = clap::value_parser!(u32).range(i64::from(*COUNTS.start())..=i64::from(*COUNTS.end())))]
     layouts: Option<u32>,
     /// Arguments for the bench targets
     #[arg(last = true, value_name = "ARGS")]

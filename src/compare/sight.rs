@@ -23,7 +23,7 @@ const MOST: usize = 20_000;
 /// How far pairs of processes are apart, and how long one takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
-    /// Standard deviation of a pair's logarithm where the ends count as the
+    /// Standard deviation of a pair's logarithm (of all pairs of the same layouts, where builds have many) where the ends count as the
     /// nearest value that is kept, which is what a trimmed mean feels.
     pub deviation: f64,
     /// Seconds that a pair takes.
@@ -35,7 +35,8 @@ pub struct Sight {
 impl Sight {
     /// What a record in turn says; `None` for any other record.
     pub fn of(record: &Record) -> Option<Self> {
-        let estimate = Estimate::of_trimmed(&Turns::of(record)?.log_ratios)?;
+        let turns = Turns::of(record)?;
+        let estimate = turns.estimate(turns.log_ratios.len())?;
         let pairs = estimate.n as f64;
         Some(Self {
             deviation: estimate.error / error_of(estimate.n),

@@ -369,3 +369,35 @@ fn suites_count_only_where_there_are_several() {
     assert_eq!(judge(&[of("x", 1), of("y", 2)], &[of("x", 1), of("y", 2)]), 2);
     assert_eq!(judge(&[of("x", 1), of("y", 2)], &[of("z", 1)]), 0);
 }
+
+#[test]
+fn pairs_of_the_same_layouts_are_one_draw() {
+    let turns = |log_ratios: Vec<f64>, layouts| Turns { log_ratios, looks: Vec::new(), layouts };
+    let luck = [0.03, -0.02, 0.01, 0.00, -0.03, 0.02, -0.01, 0.04];
+    let once = turns(luck.to_vec(), 8).estimate(8).expect("an estimate");
+    // Again and again, nothing more is known; and a part of a round counts by its layouts.
+    let often = turns(luck.repeat(5), 8);
+    assert_eq!(often.estimate(40), Some(once));
+    assert_eq!(often.estimate(7), turns(luck[..7].to_vec(), 1).estimate(7));
+    let alone = turns(luck.repeat(5), 1).estimate(40).expect("an estimate");
+    assert!(alone.error < once.error / 2.0, "{alone:?} {once:?}");
+}
+
+#[test]
+fn a_record_says_in_how_many_layouts_it_was_measured() {
+    let mut record = turned("a", &[20, -20, 20, -20, 20, -20, 20, -20, 20, -20, 20, -20, 20, -20, 20, -20]);
+    let of = |record: &Record| Turns::of(record).map(|turns| turns.layouts);
+    assert_eq!(of(&record), Some(1));
+    record.facts.insert("layouts".into(), "8".into());
+    assert_eq!(of(&record), Some(8));
+    let remedy = |record: &Record| match judge_alone(&[], record, Kinship::InTurn, &Rule::default(), 1)
+        .remove(0)
+        .verdict
+    {
+        Verdict::NotKnown(remedy) => remedy,
+        other => panic!("{other:?}"),
+    };
+    assert!(remedy(&record).contains(" pairs of as many layouts (--layouts="), "{}", remedy(&record));
+    record.facts.insert("layouts".into(), "many".into());
+    assert_eq!(of(&record), None);
+}

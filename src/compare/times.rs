@@ -40,25 +40,29 @@ fn part_in_turn(record: &Record, party: Option<&str>, rule: &Rule) -> Option<Lin
         return Some(line);
     };
     let interval = shares(log_ratio.interval(level));
-    let remedy = remedy(&log_ratio, level, rule, each(record, &log_ratio));
+    let remedy = remedy(&log_ratio, level, rule, &turns, record);
     let floor = floor(record, after);
     line.size = Size::Estimated { log_ratio, interval, p, adjusted_p: p, floor, remedy };
     Some(line)
 }
 
-/// Seconds that a pair took.
-fn each(record: &Record, estimate: &Estimate) -> f64 {
-    record.elapsed_ns as f64 / 1e9 / estimate.n.max(1) as f64
-}
-
 /// How many pairs would settle it: an interval that fits between the change
 /// and the nearer end of the margin.
-fn remedy(estimate: &Estimate, level: f64, rule: &Rule, each: f64) -> String {
+fn remedy(estimate: &Estimate, level: f64, rule: &Rule, turns: &Turns, record: &Record) -> String {
+    // Seconds that a draw took: a pair, or all pairs of the same layouts.
+    let each = record.elapsed_ns as f64 / 1e9 / estimate.n.max(1) as f64;
     let change = (estimate.mean.exp() - 1.0).abs();
     let half = (change - rule.margin).abs().max(rule.margin / 4.0);
     match estimate.needed(half, level).map(|n| n.max(estimate.n + 1)) {
         Some(n) => {
-            format!("about {n} pairs ({:.0} s: --time), or a quieter machine", (n as f64 * each).ceil())
+            let layouts = match turns.layouts {
+                have if have == 1 || have >= n => String::new(),
+                _ => format!(" of as many layouts (--layouts={n})"),
+            };
+            format!(
+                "about {n} pairs{layouts} ({:.0} s: --time), or a quieter machine",
+                (n as f64 * each).ceil()
+            )
         }
         None => "a quieter machine".into(),
     }

@@ -12,7 +12,7 @@
 //! makes a line of them.
 
 use super::rule::Rule;
-use crate::stats::{Estimate, Look, is_equivalent, levels, median, sequential_p, sorted};
+use crate::stats::{Estimate, Look, is_equivalent, levels, mean, median, sequential_p, sorted};
 use crate::store::{Metric, Record};
 
 /// What the name of a metric of the other build ends in.
@@ -34,6 +34,9 @@ pub struct Turns {
     pub log_ratios: Vec<f64>,
     /// When they were looked at.
     pub looks: Vec<Look>,
+    /// How many pairs of layouts there are, which come in turn; 1 where builds
+    /// were linked once, and every pair of processes is a draw of its own.
+    pub layouts: usize,
 }
 
 impl Turns {
@@ -61,8 +64,27 @@ impl Turns {
         let pairs = before.chunks_exact(steps).zip(after.chunks_exact(steps));
         let log_ratios: Vec<f64> = pairs.map(|(before, after)| Self::log_ratio(before, after)).collect();
         let last = looks.last()?;
-        (before.len() == after.len() && last.n == log_ratios.len() as f64)
-            .then_some(Self { log_ratios, looks })
+        let layouts = match record.facts.get("layouts") {
+            None => 1,
+            Some(count) => count.parse::<usize>().ok()?,
+        };
+        (before.len() == after.len() && last.n == log_ratios.len() as f64).then_some(Self {
+            log_ratios,
+            looks,
+            layouts,
+        })
+    }
+
+    /// What the first `pairs` pairs say. Pairs of the same layouts are one
+    /// draw, their mean: that they agree says nothing of other layouts.
+    pub fn estimate(&self, pairs: usize) -> Option<Estimate> {
+        let ratios = &self.log_ratios[..pairs.min(self.log_ratios.len())];
+        let draws = if self.layouts > 1 { self.layouts.min(ratios.len()) } else { ratios.len() };
+        let draw = |from: usize| {
+            let same: Vec<f64> = ratios.iter().skip(from).step_by(draws).copied().collect();
+            mean(&same)
+        };
+        Estimate::of_trimmed(&(0..draws).map(draw).collect::<Vec<f64>>())
     }
 
     /// The looks as a record keeps them: `5@0.25 8@1`.
@@ -75,7 +97,7 @@ impl Turns {
     /// that look stops for an error of `level` in all, and the p value with
     /// all looks accounted for.
     pub fn seen(&self, level: f64) -> Option<(Estimate, f64, f64)> {
-        let estimate = Estimate::of_trimmed(&self.log_ratios)?;
+        let estimate = self.estimate(self.log_ratios.len())?;
         let last = *levels(level, Rule::SPENDING, &self.looks).last()?;
         let seen: Vec<f64> = self.looks.iter().map(|look| self.p_at(look)).collect();
         Some((estimate, last, sequential_p(Rule::SPENDING, &self.looks, &seen)))
@@ -83,8 +105,7 @@ impl Turns {
 
     /// The p value of "no change" at a look.
     fn p_at(&self, look: &Look) -> f64 {
-        let n = (look.n as usize).min(self.log_ratios.len());
-        Estimate::of_trimmed(&self.log_ratios[..n]).map_or(1.0, |estimate| estimate.p(0.0))
+        self.estimate(look.n as usize).map_or(1.0, |estimate| estimate.p(0.0))
     }
 }
 
@@ -119,7 +140,7 @@ fn look(word: &str) -> Option<Look> {
 /// that would be called even with all `family` tests of the run accounted for,
 /// or an interval within the margin.
 pub fn is_settled(turns: &Turns, rule: &Rule, family: usize) -> bool {
-    let Some(estimate) = Estimate::of_trimmed(&turns.log_ratios) else { return false };
+    let Some(estimate) = turns.estimate(turns.log_ratios.len()) else { return false };
     let level_at = |level: f64| levels(level, Rule::SPENDING, &turns.looks).last().copied().unwrap_or(0.0);
     let called = estimate.p(0.0) <= level_at(rule.level / family.max(1) as f64);
     let change = estimate.mean.exp() - 1.0;

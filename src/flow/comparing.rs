@@ -229,18 +229,21 @@ fn other(plan: &Plan, what: &str, suite: &str) -> Result<Other> {
     Ok(Other { label: in_words(&kept), program, built: kept.identity })
 }
 
+/// Fewer layouts than this say too little of what luck is in them.
+const LEAST_LAYOUTS: usize = 8;
+
 /// What the other build and this one are started as: their layouts where both
-/// have some. With layouts of one only, the other's single one would decide.
+/// have enough. With layouts of one only, the other's single one would decide.
 fn builds(other: PathBuf, this: PathBuf) -> Result<[Vec<PathBuf>; 2]> {
     let layouts = [layouts_of(&other)?, layouts_of(&this)?];
-    let both = layouts.iter().all(|of| !of.is_empty());
+    let both = layouts.iter().all(|of| of.len() >= LEAST_LAYOUTS);
     Ok(if both { layouts } else { [vec![other], vec![this]] })
 }
 
 fn layouts_in_words(builds: &[Vec<PathBuf>; 2]) -> String {
-    match builds.each_ref().map(Vec::len) {
-        [1, 1] => String::new(),
-        [other, this] => format!(", in {other} layouts against {this}"),
+    match builds[0].len().min(builds[1].len()) {
+        1 => String::new(),
+        count => format!(", each in {count} layouts"),
     }
 }
 

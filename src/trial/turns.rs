@@ -60,15 +60,11 @@ struct Taken {
     all: Vec<Of>,
     looks: Vec<Look>,
     pairs: usize,
+    /// Pairs of executables; 1 where builds have one each.
+    layouts: usize,
     /// Set by the first pair, and kept.
     tempo: Option<(Tempo, usize)>,
     precision: f64,
-}
-
-/// The layouts of a build, of which each is drawn once before one comes again.
-struct Deck<'a> {
-    all: &'a [PathBuf],
-    left: Vec<usize>,
 }
 
 /// The steps of the whole, or of one party.
@@ -88,11 +84,11 @@ impl Duel {
         let begin = Instant::now();
         let budget = plan.walltime.time;
         let mut rng = fastrand::Rng::with_seed(plan.walltime.seed);
-        let mut taken = Taken::default();
-        let mut decks = self.builds.each_ref().map(|build| Deck::of(build));
+        let draws = draws(&self.builds, &mut rng);
+        let mut taken = Taken { layouts: draws.len(), ..Taken::default() };
         let mut look = next_look(0);
         loop {
-            let programs = [decks[0].draw(&mut rng), decks[1].draw(&mut rng)];
+            let programs = draws[taken.pairs % draws.len()];
             self.pair(name, programs, scratch, &mut rng, &mut taken).map_err(Failure::Failed)?;
             let (pairs, elapsed) = (taken.pairs, begin.elapsed());
             let last = elapsed + elapsed / pairs as u32 > budget && pairs >= LEAST_PAIRS;
@@ -164,7 +160,7 @@ impl Duel {
             ("batches_per_sample", tempo.batches.to_string()),
             ("steps_per_pair", steps.to_string()),
             ("pairs", taken.pairs.to_string()),
-            ("layouts", self.builds.each_ref().map(|build| build.len().to_string()).join(" against ")),
+            ("layouts", taken.layouts.to_string()),
             ("looks", compare::Turns::looks_in_words(&taken.looks)),
             (
                 "cpu_pinned",
@@ -190,24 +186,25 @@ impl Duel {
     }
 }
 
-impl<'a> Deck<'a> {
-    fn of(all: &'a [PathBuf]) -> Self {
-        Self { all, left: Vec::new() }
-    }
-
-    fn draw(&mut self, rng: &mut fastrand::Rng) -> &'a Path {
-        if self.left.is_empty() {
-            self.left = (0..self.all.len()).collect();
-            rng.shuffle(&mut self.left);
-        }
-        &self.all[self.left.pop().unwrap_or_default()]
-    }
+/// The executables of each pair of processes, which come in turn: of both
+/// builds a layout, each once, in an order that is drawn.
+fn draws<'a>(builds: &'a [Vec<PathBuf>; 2], rng: &mut fastrand::Rng) -> Vec<[&'a Path; 2]> {
+    let [other, this] = builds.each_ref().map(|build| {
+        let mut order: Vec<&Path> = build.iter().map(PathBuf::as_path).collect();
+        rng.shuffle(&mut order);
+        order
+    });
+    other.into_iter().zip(this).map(|(other, this)| [other, this]).collect()
 }
 
 impl Taken {
     /// What the pairs say of the whole and of each party.
     fn turns(&self) -> impl Iterator<Item = compare::Turns> {
-        let turns = |of: &Of| compare::Turns { log_ratios: of.log_ratios.clone(), looks: self.looks.clone() };
+        let turns = |of: &Of| compare::Turns {
+            log_ratios: of.log_ratios.clone(),
+            looks: self.looks.clone(),
+            layouts: self.layouts,
+        };
         self.all.iter().map(turns)
     }
 
@@ -280,22 +277,21 @@ mod tests {
     }
 
     #[test]
-    fn every_layout_is_drawn_before_one_comes_again() {
-        let all: Vec<PathBuf> = (0..5).map(|n| PathBuf::from(n.to_string())).collect();
-        let drawn = |seed| -> Vec<PathBuf> {
-            let (mut rng, mut deck) = (fastrand::Rng::with_seed(seed), Deck::of(&all));
-            (0..15).map(|_| deck.draw(&mut rng).to_path_buf()).collect()
-        };
-        for round in drawn(1).chunks(5) {
-            let mut round = round.to_vec();
-            round.sort();
-            assert_eq!(round, all);
+    fn each_layout_of_both_builds_is_in_one_draw() {
+        let named = |side: &str, n| (0..n).map(|at| PathBuf::from(format!("{side}{at}"))).collect::<Vec<_>>();
+        let builds = [named("a", 9), named("b", 9)];
+        let drawn = |seed| draws(&builds, &mut fastrand::Rng::with_seed(seed));
+        for (side, build) in builds.iter().enumerate() {
+            let mut seen: Vec<&Path> = drawn(1).iter().map(|draw| draw[side]).collect();
+            seen.sort();
+            assert_eq!(seen, build.iter().map(PathBuf::as_path).collect::<Vec<_>>());
         }
         assert_eq!(drawn(1), drawn(1));
         assert!((2..9).any(|seed| drawn(seed) != drawn(1)));
+        assert!(drawn(1).iter().any(|[a, b]| a.to_str().map(|a| &a[1..]) != b.to_str().map(|b| &b[1..])));
         // One that was linked once is no reason to draw: its seeds give what they gave.
         let mut rng = fastrand::Rng::with_seed(1);
-        Deck::of(&all[..1]).draw(&mut rng);
+        assert_eq!(draws(&[named("a", 1), named("b", 1)], &mut rng), [[Path::new("a0"), Path::new("b0")]]);
         assert_eq!(rng.u64(..), fastrand::Rng::with_seed(1).u64(..));
     }
 

@@ -121,31 +121,31 @@ fn both_sides_get_layouts_which_go_with_their_baseline() {
         command.env(LINKER, linker(&bench, knows));
         ran(command)
     };
-    let failed = with(false, "ab --layouts=3 HEAD").exits(101);
+    let failed = with(false, "ab --layouts=9 HEAD").exits(101);
     failed.says("no other layout of").says("rust-lld").says("HEAD does not build");
-    let line = with(true, "ab --layouts=3 HEAD").exits(0).out;
+    let line = with(true, "ab --layouts=9 HEAD").exits(0).out;
     assert!(line.contains("\"--against\", \"rev-"), "{line}");
     let store = bench.out().join(".baselines");
-    for place in [store.clone(), bench.out().join(".revisions/layouts-3/release/deps")] {
+    for place in [store.clone(), bench.out().join(".revisions/layouts-9/release/deps")] {
         let found = layouts(&place);
-        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found.len(), 9, "{found:?}");
         assert!(found.iter().all(|(path, _)| Command::new(path).output().expect("runs").status.success()));
         assert!(found.windows(2).all(|two| two[0].1 != two[1].1), "two layouts are alike");
     }
-    assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 3 layouts\n"));
+    assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 9 layouts\n"));
     // Cargo knows nothing of the number, and yet it is another.
-    with(true, "ab --layouts=2 HEAD").exits(0);
-    assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 2 layouts\n"));
+    with(true, "ab --layouts=8 HEAD").exits(0);
+    assert!(command(&bench, "baselines").exits(0).out.contains(" bytes, 8 layouts\n"));
     // A linker that the package's own flags name makes none.
     fs::create_dir(package.join(".cargo")).expect("made");
     let own = "[build]\nrustflags = [\"-Clinker=cc\"]\n";
     fs::write(package.join(".cargo/config.toml"), own).expect("written");
     commit(&package, "// good, with a linker\n");
-    with(true, "ab --layouts=2 HEAD").exits(101).says("HEAD has 0 layouts in ").says("rustflags");
+    with(true, "ab --layouts=8 HEAD").exits(101).says("HEAD has 0 layouts in ").says("rustflags");
     let name =
         fs::read_dir(&store).expect("read").flatten().map(|e| e.file_name().into_string().expect("a name"));
     let name = name.into_iter().find(|name| name.starts_with("rev-")).expect("a baseline");
     command(&bench, &format!("baselines delete {name}")).exits(0);
     assert!(layouts(&store).is_empty());
-    command(&bench, "ab --layouts=1 HEAD").exits(101).says("2..=256");
+    command(&bench, "ab --layouts=7 HEAD").exits(101).says("8..=256");
 }
