@@ -8,7 +8,7 @@
 
 use super::rule::Rule;
 use super::turns::{Turns, next_look};
-use crate::stats::{Estimate, Look, levels, t_critical};
+use crate::stats::{Look, levels, t_critical};
 use crate::store::Record;
 
 /// How often a change that is there must be called.
@@ -128,6 +128,7 @@ fn looks(n: usize) -> Vec<Look> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Estimate;
 
     /// Sums of twelve uniform values are near enough to normal ones.
     fn normal(rng: &mut fastrand::Rng) -> f64 {
