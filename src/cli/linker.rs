@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use super::term::say;
 use crate::error::{Error, Kind, Result};
-use crate::store::make_layouts;
+use crate::store::{LEAST_LAYOUTS, make_layouts};
 
 /// How many layouts are made; set only where this is the linker.
 pub const LAYOUTS: &str = "WALLGRIND_LAYOUTS";
@@ -21,8 +21,8 @@ pub const LAYOUTS: &str = "WALLGRIND_LAYOUTS";
 /// The linker that does the work, as a compiler's front end takes arguments.
 pub const LINKER: &str = "WALLGRIND_LINKER";
 
-/// How many layouts a build may have: fewer say too little of what luck is in them.
-pub const COUNTS: RangeInclusive<u32> = 8..=256;
+/// How many layouts a build may have.
+pub const COUNTS: RangeInclusive<u32> = LEAST_LAYOUTS..=256;
 
 /// Ends this process as a linker would, if it was started as one.
 pub fn as_linker(arguments: &[OsString]) -> Option<ExitCode> {

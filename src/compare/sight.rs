@@ -23,7 +23,8 @@ const MOST: usize = 20_000;
 /// How far pairs of processes are apart, and how long one takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
-    /// Standard deviation of a pair's logarithm (of all pairs of the same layouts, where builds have many) where the ends count as the
+    /// Standard deviation of the logarithm of a pair (of all pairs of the same
+    /// layouts together, where builds have many) where the ends count as the
     /// nearest value that is kept, which is what a trimmed mean feels.
     pub deviation: f64,
     /// Seconds that a pair takes.

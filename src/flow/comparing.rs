@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::{Action, Mode, Plan, With};
 use crate::report::{self, Look};
 use crate::scenario::Scenario;
-use crate::store::{Baselines, Kept, Record, Status, layouts_of, read_history};
+use crate::store::{Baselines, Kept, LEAST_LAYOUTS, Record, Status, layouts_of, read_history};
 use crate::sys;
 use crate::trial::{self, Alive, Duel, Identity, Waited, Watch};
 
@@ -161,7 +161,7 @@ pub fn save(plan: &Plan, identity: &Identity, records: &[Record]) -> Result<Opti
             .hint("a baseline is made of trials that went well"));
     }
     let store = Baselines::of(&plan.out);
-    let kept = store.save((name, &identity.suite), sys::self_path(), &good, &identity.facts)?;
+    let kept = store.save((name, &identity.suite), &trial::this_program(), &good, &identity.facts)?;
     let left = records.len() - good.len();
     let left = if left > 0 { format!(", {left} without numbers left out") } else { String::new() };
     Ok(Some(format!("kept as {}: {} trials{left}", in_words(&kept), good.len())))
@@ -229,14 +229,11 @@ fn other(plan: &Plan, what: &str, suite: &str) -> Result<Other> {
     Ok(Other { label: in_words(&kept), program, built: kept.identity })
 }
 
-/// Fewer layouts than this say too little of what luck is in them.
-const LEAST_LAYOUTS: usize = 8;
-
 /// What the other build and this one are started as: their layouts where both
 /// have enough. With layouts of one only, the other's single one would decide.
 fn builds(other: PathBuf, this: PathBuf) -> Result<[Vec<PathBuf>; 2]> {
     let layouts = [layouts_of(&other)?, layouts_of(&this)?];
-    let both = layouts.iter().all(|of| of.len() >= LEAST_LAYOUTS);
+    let both = layouts.iter().all(|of| of.len() >= LEAST_LAYOUTS as usize);
     Ok(if both { layouts } else { [vec![other], vec![this]] })
 }
 

@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 use super::baseline::digest;
 use crate::error::{Error, Kind, Result};
 
+/// Fewer layouts than this say too little of what luck is in them.
+pub const LEAST_LAYOUTS: u32 = 8;
+
 /// What follows the name of an executable in that of their folder.
 pub(super) const SUFFIX: &str = ".layouts";
 

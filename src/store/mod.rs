@@ -30,7 +30,7 @@ pub use durations::{Durations, durations};
 pub use history::{Point, add_to_history, history_key, read_history};
 pub use joined::Joined;
 pub use json::{from_json, to_json};
-pub use layouts::{layouts_of, make_layouts};
+pub use layouts::{LEAST_LAYOUTS, layouts_of, make_layouts};
 pub use record::{Metric, Rate, Record, Status, Summary};
 pub use schema::{JSON_SCHEMA, MAJOR, MINOR};
 pub use shards::{MOST_SHARDS, SHARDS, ShardManifest};

@@ -301,13 +301,15 @@ fn laid_out(bench: &Bench, name: &str, count: u32) -> PathBuf {
 fn layouts_are_drawn() {
     let bench = Bench::new();
     let (other, this) = (laid_out(&bench, "other", 9), laid_out(&bench, "this", 8));
-    let run = |other: &Path, id: &str| {
-        let argv = format!("good::first --bench --no-fail --run-id {id} --against {}", other.display());
-        let settings = bench.command(&argv);
+    let start = |argv: &str| {
+        let settings = bench.command(&format!("good::first --bench {argv}"));
         let mut command = Command::new(&this);
         command.args(settings.get_args()).current_dir(bench.dir()).stdin(Stdio::null());
         command.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran = ran(command).exits(0);
+        ran(command).exits(0)
+    };
+    let run = |other: &Path, id: &str| {
+        let ran = start(&format!("--no-fail --run-id {id} --against {}", other.display()));
         let record = RunDir::read(&bench.out().join(id)).expect("records").remove(0);
         let drawn = fs::read_to_string(bench.dir().join("log")).unwrap_or_default();
         let _ = fs::remove_file(bench.dir().join("log"));
@@ -324,6 +326,11 @@ fn layouts_are_drawn() {
     // One side's alone would be the luck of the other: then both are as they were linked.
     let (_, layouts, _, drawn) = run(Path::new(&program()), "second");
     assert_eq!((layouts.as_str(), drawn.as_str()), ("1", ""));
+    // A baseline keeps them.
+    start("--run-id third --save-baseline main");
+    let (ran, layouts, ..) = run(Path::new("main"), "fourth");
+    ran.says("compared with baseline main").says(", each in 8 layouts");
+    assert_eq!(layouts, "8");
 }
 
 fn a_trial_that_got_much_slower_fails_where_clients_see_it() {
